@@ -1,0 +1,53 @@
+"""What every object carries: identity, labels, owners, conditions, selectors."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """Base of all slim values. Without cycle collection: decoded trees hold no cycles, and relists are large."""
+
+
+class OwnerReference(Value):
+    kind: str
+    name: str
+    uid: str = ""
+    api_version: str = ""
+    controller: bool = False
+
+
+class Meta(Value):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class Condition(Value):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class SelectorRequirement(Value):
+    """One line of a label, node or field selector: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Value):
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[SelectorRequirement, ...] = ()

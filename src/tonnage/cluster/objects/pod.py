@@ -1,0 +1,211 @@
+"""Pods: what they ask for, where they may go, and how they fare."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tonnage.cluster.objects.meta import Condition, LabelSelector, Meta, SelectorRequirement, Value
+
+ResourceList = dict[str, str]
+
+
+class Resources(Value):
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+
+
+class ContainerPort(Value):
+    container_port: int
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class ResizePolicy(Value):
+    resource_name: str
+    restart_policy: str
+
+
+class Container(Value):
+    name: str
+    image: str = ""
+    resources: Resources = Resources()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str | None = None
+    """`Always` on an init container makes it a sidecar."""
+    resize_policy: tuple[ResizePolicy, ...] = ()
+
+
+class Toleration(Value):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class NodeSelectorTerm(Value):
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_fields: tuple[SelectorRequirement, ...] = ()
+
+
+class NodeSelector(Value):
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredNodeTerm(Value):
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(Value):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredNodeTerm, ...] = ()
+
+
+class PodAffinityTerm(Value):
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(Value):
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+class PodAffinity(Value):
+    """Both affinity and anti-affinity have this shape."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class Affinity(Value):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpread(Value):
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class EmptyDir(Value):
+    medium: str = ""
+    size_limit: str | None = None
+
+
+class ClaimSource(Value):
+    claim_name: str
+    read_only: bool = False
+
+
+class HostPath(Value):
+    path: str
+
+
+class Volume(Value):
+    """A pod's volume: the sources that matter to placing, limits and evicting. Others leave all of these empty."""
+
+    name: str
+    empty_dir: EmptyDir | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    host_path: HostPath | None = None
+    ephemeral: dict[str, object] | None = None
+    """A generic ephemeral volume: Kubernetes makes the claim `<pod>-<volume>` for it."""
+
+
+class SchedulingGate(Value):
+    name: str
+
+
+class PodSpec(Value):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpread, ...] = ()
+    scheduler_name: str = ""
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    priority_class_name: str = ""
+    priority: int | None = None
+    preemption_policy: str | None = None
+    resources: Resources | None = None
+    """Pod-level resources; present-but-empty differs from absent (QoS)."""
+    overhead: ResourceList = {}
+    runtime_class_name: str | None = None
+    restart_policy: str = ""
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    host_network: bool = False
+    service_account_name: str = ""
+    volumes: tuple[Volume, ...] = ()
+
+
+class TerminatedState(Value):
+    exit_code: int
+    reason: str = ""
+    message: str = ""
+    signal: int = 0
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class WaitingState(Value):
+    reason: str = ""
+    message: str = ""
+
+
+class RunningState(Value):
+    started_at: str | None = None
+
+
+class ContainerState(Value):
+    waiting: WaitingState | None = None
+    running: RunningState | None = None
+    terminated: TerminatedState | None = None
+
+
+class ContainerStatus(Value):
+    name: str
+    ready: bool = False
+    restart_count: int = 0
+    started: bool | None = None
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+    allocated_resources: ResourceList = {}
+    resources: Resources | None = None
+
+
+class PodStatus(Value):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    qos_class: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    nominated_node_name: str = ""
+    start_time: str | None = None
+    allocated_resources: ResourceList = {}
+    """Pod level, where pod-level resources are set; containers have their own."""
+    resources: Resources | None = None
+
+
+class Pod(Value):
+    metadata: Meta = Meta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()

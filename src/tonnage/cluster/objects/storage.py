@@ -1,0 +1,81 @@
+"""Claims, volumes and classes, as far as they decide where a pod may run."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tonnage.cluster.objects.meta import Meta, Value
+from tonnage.cluster.objects.pod import NodeSelector, ResourceList, Resources
+
+
+class ObjectReference(Value):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ClaimSpec(Value):
+    access_modes: tuple[str, ...] = ()
+    storage_class_name: str | None = None
+    volume_name: str = ""
+    volume_mode: str = ""
+    resources: Resources = Resources()
+
+
+class ClaimStatus(Value):
+    phase: str = ""
+    capacity: ResourceList = {}
+
+
+class PersistentVolumeClaim(Value):
+    metadata: Meta = Meta()
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()
+
+
+class VolumeNodeAffinity(Value):
+    required: NodeSelector | None = None
+
+
+class CsiSource(Value):
+    driver: str = ""
+
+
+class VolumeSpec(Value):
+    access_modes: tuple[str, ...] = ()
+    capacity: ResourceList = {}
+    storage_class_name: str = ""
+    volume_mode: str = ""
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CsiSource | None = None
+
+
+class VolumeStatus(Value):
+    phase: str = ""
+
+
+class PersistentVolume(Value):
+    metadata: Meta = Meta()
+    spec: VolumeSpec = VolumeSpec()
+    status: VolumeStatus = VolumeStatus()
+
+
+class TopologySelectorLabel(Value):
+    key: str
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(Value):
+    match_label_expressions: tuple[TopologySelectorLabel, ...] = ()
+
+
+class StorageClass(Value):
+    metadata: Meta = Meta()
+    provisioner: str = ""
+    volume_binding_mode: str = "Immediate"
+    reclaim_policy: str = "Delete"
+    allow_volume_expansion: bool = False
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+    mount_options: tuple[str, ...] = msgspec.field(default=())

@@ -1,0 +1,1 @@
+"""What people see: view models shared by the terminal and by `-o json`."""
