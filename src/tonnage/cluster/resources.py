@@ -1,10 +1,10 @@
 """What a pod asks for, all in: the one sum that scheduling, quotas, admission and eviction share.
 
-A pod is larger than the sum of its containers and smaller than the sum of everything in it. Init containers run one
-after the other before the rest, sidecars (init containers with `restartPolicy: Always`) run beside both, pod-level
-resources replace the sum for cpu, memory and huge pages, and a runtime's overhead comes on top. While an in-place resize is
-under way the status tells three stories (asked, allocated, in force), and the largest counts, unless the node has
-called the resize infeasible: then what was asked does not count at all.
+A pod is larger than the sum of its containers and smaller than the sum of everything in it. Init containers
+run one after the other before the rest, sidecars (init containers with `restartPolicy: Always`) run beside
+both, pod-level resources replace the sum for cpu, memory and huge pages, and a runtime's overhead comes on top.
+While an in-place resize is under way the status tells three stories (asked, allocated, in force), and the
+largest counts, unless the node has called the resize infeasible: then what was asked does not count at all.
 
 The rules were read in component-helpers `resource/helpers.go`.
 """
@@ -21,7 +21,7 @@ Amounts = dict[str, Quantity]
 """Resource name to amount."""
 
 HUGEPAGES = "hugepages-"
-# What the scheduler's scores assume of a container that names no request: else empty-handed pods would pile up.
+# What scores assume of a container that names no request: else empty-handed pods would pile up.
 SCORING_DEFAULTS: Mapping[str, Quantity] = {
     "cpu": parse_quantity("100m"),
     "memory": parse_quantity("209715200"),
@@ -179,12 +179,14 @@ def _aggregate(main: list[Amounts], init: list[tuple[bool, Amounts]]) -> Amounts
     beside: Amounts = {}
     starting: Amounts = {}
     for sidecar, wanted in init:
-        moment = dict(wanted)
-        add_to(moment, beside)
         if sidecar:
             add_to(total, wanted)
             add_to(beside, wanted)
-        raise_to(starting, moment)
+            raise_to(starting, beside)
+        else:
+            moment = dict(wanted)
+            add_to(moment, beside)
+            raise_to(starting, moment)
     raise_to(total, starting)
     return total
 
