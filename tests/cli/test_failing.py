@@ -1,0 +1,71 @@
+"""How failures reach the reader."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tonnage.cli.failing import exit_with, wants_json
+from tonnage.errors import Problem, RefusedError, UnreachableError, UsageError
+
+PROBLEM = Problem(
+    code="KUBE-001",
+    what="the cluster does not answer",
+    where="context prod",
+    found="connection refused",
+    expected="an API server",
+    hint="is the VPN up?",
+)
+
+
+def test_a_problem_is_told_in_five_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    code = exit_with(UnreachableError(PROBLEM))
+
+    assert code == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "context prod  the cluster does not answer  KUBE-001",
+        "    found connection refused; expected an API server",
+        "    is the VPN up?",
+    ]
+
+
+def test_with_json_the_same_parts_go_to_standard_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tonnage", "doctor", "-o", "json"])
+
+    code = exit_with(RefusedError(PROBLEM))
+
+    assert code == 1
+    assert json.loads(capsys.readouterr().out)["errors"][0]["try"] == "is the VPN up?"
+
+
+@pytest.mark.parametrize("words", [["-o", "json"], ["-ojson"], ["--output", "json"], ["--output=json"]])
+def test_every_spelling_of_json_is_understood(words: list[str]) -> None:
+    assert wants_json(words)
+    assert not wants_json(["check", "json"])
+
+
+def test_usage_errors_exit_with_two() -> None:
+    assert UsageError(PROBLEM).exit_code == 2
+
+
+def test_our_own_bug_leaves_a_report_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    code = exit_with(ZeroDivisionError("division by zero"))
+
+    shown = capsys.readouterr().err
+    assert code == 70
+    assert "Traceback" not in shown
+    assert "tonnage-bug-" in shown
+
+
+def test_an_unknown_command_suggests_the_nearest() -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "tonnage", "chek"], capture_output=True, text=True, check=False
+    )
+
+    assert finished.returncode == 2
+    assert "Did you mean 'check'?" in finished.stderr
