@@ -41,7 +41,7 @@ UNREADABLE = "unreadable"
 FINISHED = ("Succeeded", "Failed")
 
 
-class Gap(Value):
+class Gap(Value, frozen=True):
     """Something not known: a resource that could not be listed, or objects that made no sense."""
 
     resource: str

@@ -12,7 +12,7 @@ from typing import Any
 from tonnage.cluster.objects.meta import Meta, Value
 
 
-class Loose(Value):
+class Loose(Value, frozen=True):
     """Any Kubernetes object with a spec and a status; what is neither stays behind."""
 
     api_version: str = ""

@@ -9,7 +9,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     """Base of all slim values. Without cycle collection: decoded trees hold no cycles, and relists are large."""
 
 
-class OwnerReference(Value):
+class OwnerReference(Value, frozen=True):
     kind: str
     name: str
     uid: str = ""
@@ -17,7 +17,7 @@ class OwnerReference(Value):
     controller: bool = False
 
 
-class Meta(Value):
+class Meta(Value, frozen=True):
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -32,7 +32,7 @@ class Meta(Value):
     deletion_grace_period_seconds: int | None = None
 
 
-class Condition(Value):
+class Condition(Value, frozen=True):
     type: str
     status: str
     reason: str = ""
@@ -40,7 +40,7 @@ class Condition(Value):
     last_transition_time: str | None = None
 
 
-class SelectorRequirement(Value):
+class SelectorRequirement(Value, frozen=True):
     """One line of a label, node or field selector: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str
@@ -48,6 +48,6 @@ class SelectorRequirement(Value):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(Value):
+class LabelSelector(Value, frozen=True):
     match_labels: dict[str, str] = {}
     match_expressions: tuple[SelectorRequirement, ...] = ()

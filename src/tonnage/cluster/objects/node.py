@@ -6,25 +6,25 @@ from tonnage.cluster.objects.meta import Condition, Meta, Value
 from tonnage.cluster.objects.pod import ResourceList
 
 
-class Taint(Value):
+class Taint(Value, frozen=True):
     key: str
     effect: str
     value: str = ""
     time_added: str | None = None
 
 
-class NodeSpec(Value):
+class NodeSpec(Value, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     provider_id: str = ""
 
 
-class NodeImage(Value):
+class NodeImage(Value, frozen=True):
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class NodeSystemInfo(Value):
+class NodeSystemInfo(Value, frozen=True):
     kubelet_version: str = ""
     container_runtime_version: str = ""
     kernel_version: str = ""
@@ -32,7 +32,7 @@ class NodeSystemInfo(Value):
     architecture: str = ""
 
 
-class NodeStatus(Value):
+class NodeStatus(Value, frozen=True):
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
@@ -40,7 +40,7 @@ class NodeStatus(Value):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
-class Node(Value):
+class Node(Value, frozen=True):
     metadata: Meta = Meta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()

@@ -9,24 +9,24 @@ from tonnage.cluster.objects.meta import Condition, LabelSelector, Meta, Selecto
 ResourceList = dict[str, str]
 
 
-class Resources(Value):
+class Resources(Value, frozen=True):
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class ContainerPort(Value):
+class ContainerPort(Value, frozen=True):
     container_port: int
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
-class ResizePolicy(Value):
+class ResizePolicy(Value, frozen=True):
     resource_name: str
     restart_policy: str
 
 
-class Container(Value):
+class Container(Value, frozen=True):
     name: str
     image: str = ""
     resources: Resources = Resources()
@@ -36,7 +36,7 @@ class Container(Value):
     resize_policy: tuple[ResizePolicy, ...] = ()
 
 
-class Toleration(Value):
+class Toleration(Value, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -44,26 +44,26 @@ class Toleration(Value):
     toleration_seconds: int | None = None
 
 
-class NodeSelectorTerm(Value):
+class NodeSelectorTerm(Value, frozen=True):
     match_expressions: tuple[SelectorRequirement, ...] = ()
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(Value):
+class NodeSelector(Value, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredNodeTerm(Value):
+class PreferredNodeTerm(Value, frozen=True):
     weight: int
     preference: NodeSelectorTerm
 
 
-class NodeAffinity(Value):
+class NodeAffinity(Value, frozen=True):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredNodeTerm, ...] = ()
 
 
-class PodAffinityTerm(Value):
+class PodAffinityTerm(Value, frozen=True):
     topology_key: str
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
@@ -72,25 +72,25 @@ class PodAffinityTerm(Value):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(Value):
+class WeightedPodAffinityTerm(Value, frozen=True):
     weight: int
     pod_affinity_term: PodAffinityTerm
 
 
-class PodAffinity(Value):
+class PodAffinity(Value, frozen=True):
     """Both affinity and anti-affinity have this shape."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
-class Affinity(Value):
+class Affinity(Value, frozen=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpread(Value):
+class TopologySpread(Value, frozen=True):
     max_skew: int
     topology_key: str
     when_unsatisfiable: str
@@ -101,21 +101,21 @@ class TopologySpread(Value):
     match_label_keys: tuple[str, ...] = ()
 
 
-class EmptyDir(Value):
+class EmptyDir(Value, frozen=True):
     medium: str = ""
     size_limit: str | None = None
 
 
-class ClaimSource(Value):
+class ClaimSource(Value, frozen=True):
     claim_name: str
     read_only: bool = False
 
 
-class HostPath(Value):
+class HostPath(Value, frozen=True):
     path: str
 
 
-class Volume(Value):
+class Volume(Value, frozen=True):
     """A pod's volume: the sources that matter to placing, limits and evicting. Others leave all of these empty."""
 
     name: str
@@ -126,11 +126,11 @@ class Volume(Value):
     """A generic ephemeral volume: Kubernetes makes the claim `<pod>-<volume>` for it."""
 
 
-class SchedulingGate(Value):
+class SchedulingGate(Value, frozen=True):
     name: str
 
 
-class PodSpec(Value):
+class PodSpec(Value, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
@@ -155,7 +155,7 @@ class PodSpec(Value):
     volumes: tuple[Volume, ...] = ()
 
 
-class TerminatedState(Value):
+class TerminatedState(Value, frozen=True):
     exit_code: int
     reason: str = ""
     message: str = ""
@@ -164,22 +164,22 @@ class TerminatedState(Value):
     finished_at: str | None = None
 
 
-class WaitingState(Value):
+class WaitingState(Value, frozen=True):
     reason: str = ""
     message: str = ""
 
 
-class RunningState(Value):
+class RunningState(Value, frozen=True):
     started_at: str | None = None
 
 
-class ContainerState(Value):
+class ContainerState(Value, frozen=True):
     waiting: WaitingState | None = None
     running: RunningState | None = None
     terminated: TerminatedState | None = None
 
 
-class ContainerStatus(Value):
+class ContainerStatus(Value, frozen=True):
     name: str
     ready: bool = False
     restart_count: int = 0
@@ -190,7 +190,7 @@ class ContainerStatus(Value):
     resources: Resources | None = None
 
 
-class PodStatus(Value):
+class PodStatus(Value, frozen=True):
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -205,7 +205,7 @@ class PodStatus(Value):
     resources: Resources | None = None
 
 
-class Pod(Value):
+class Pod(Value, frozen=True):
     metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()

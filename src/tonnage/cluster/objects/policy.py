@@ -6,43 +6,43 @@ from tonnage.cluster.objects.meta import LabelSelector, Meta, Value
 from tonnage.cluster.objects.pod import ResourceList
 
 
-class NamespaceStatus(Value):
+class NamespaceStatus(Value, frozen=True):
     phase: str = ""
 
 
-class Namespace(Value):
+class Namespace(Value, frozen=True):
     metadata: Meta = Meta()
     status: NamespaceStatus = NamespaceStatus()
 
 
-class ScopeRequirement(Value):
+class ScopeRequirement(Value, frozen=True):
     scope_name: str
     operator: str
     values: tuple[str, ...] = ()
 
 
-class ScopeSelector(Value):
+class ScopeSelector(Value, frozen=True):
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
-class QuotaSpec(Value):
+class QuotaSpec(Value, frozen=True):
     hard: ResourceList = {}
     scopes: tuple[str, ...] = ()
     scope_selector: ScopeSelector | None = None
 
 
-class QuotaStatus(Value):
+class QuotaStatus(Value, frozen=True):
     hard: ResourceList = {}
     used: ResourceList = {}
 
 
-class ResourceQuota(Value):
+class ResourceQuota(Value, frozen=True):
     metadata: Meta = Meta()
     spec: QuotaSpec = QuotaSpec()
     status: QuotaStatus = QuotaStatus()
 
 
-class LimitRangeItem(Value):
+class LimitRangeItem(Value, frozen=True):
     """One wall of a LimitRange; `type` is Container, Pod or PersistentVolumeClaim."""
 
     type: str
@@ -53,29 +53,29 @@ class LimitRangeItem(Value):
     max_limit_request_ratio: ResourceList = {}
 
 
-class LimitRangeSpec(Value):
+class LimitRangeSpec(Value, frozen=True):
     limits: tuple[LimitRangeItem, ...] = ()
 
 
-class LimitRange(Value):
+class LimitRange(Value, frozen=True):
     metadata: Meta = Meta()
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
-class PriorityClass(Value):
+class PriorityClass(Value, frozen=True):
     metadata: Meta = Meta()
     value: int = 0
     global_default: bool = False
     preemption_policy: str | None = None
 
 
-class BudgetSpec(Value):
+class BudgetSpec(Value, frozen=True):
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
 
 
-class BudgetStatus(Value):
+class BudgetStatus(Value, frozen=True):
     disruptions_allowed: int = 0
     current_healthy: int = 0
     desired_healthy: int = 0
@@ -83,7 +83,7 @@ class BudgetStatus(Value):
     disrupted_pods: dict[str, str] = {}
 
 
-class PodDisruptionBudget(Value):
+class PodDisruptionBudget(Value, frozen=True):
     metadata: Meta = Meta()
     spec: BudgetSpec = BudgetSpec()
     status: BudgetStatus = BudgetStatus()

@@ -8,14 +8,14 @@ from tonnage.cluster.objects.meta import Meta, Value
 from tonnage.cluster.objects.pod import NodeSelector, ResourceList, Resources
 
 
-class ObjectReference(Value):
+class ObjectReference(Value, frozen=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class ClaimSpec(Value):
+class ClaimSpec(Value, frozen=True):
     access_modes: tuple[str, ...] = ()
     storage_class_name: str | None = None
     volume_name: str = ""
@@ -23,26 +23,26 @@ class ClaimSpec(Value):
     resources: Resources = Resources()
 
 
-class ClaimStatus(Value):
+class ClaimStatus(Value, frozen=True):
     phase: str = ""
     capacity: ResourceList = {}
 
 
-class PersistentVolumeClaim(Value):
+class PersistentVolumeClaim(Value, frozen=True):
     metadata: Meta = Meta()
     spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus = ClaimStatus()
 
 
-class VolumeNodeAffinity(Value):
+class VolumeNodeAffinity(Value, frozen=True):
     required: NodeSelector | None = None
 
 
-class CsiSource(Value):
+class CsiSource(Value, frozen=True):
     driver: str = ""
 
 
-class VolumeSpec(Value):
+class VolumeSpec(Value, frozen=True):
     access_modes: tuple[str, ...] = ()
     capacity: ResourceList = {}
     storage_class_name: str = ""
@@ -52,26 +52,26 @@ class VolumeSpec(Value):
     csi: CsiSource | None = None
 
 
-class VolumeStatus(Value):
+class VolumeStatus(Value, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(Value):
+class PersistentVolume(Value, frozen=True):
     metadata: Meta = Meta()
     spec: VolumeSpec = VolumeSpec()
     status: VolumeStatus = VolumeStatus()
 
 
-class TopologySelectorLabel(Value):
+class TopologySelectorLabel(Value, frozen=True):
     key: str
     values: tuple[str, ...] = ()
 
 
-class TopologySelectorTerm(Value):
+class TopologySelectorTerm(Value, frozen=True):
     match_label_expressions: tuple[TopologySelectorLabel, ...] = ()
 
 
-class StorageClass(Value):
+class StorageClass(Value, frozen=True):
     metadata: Meta = Meta()
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"

@@ -9,17 +9,17 @@ from tonnage.cluster.objects.pod import PodSpec
 from tonnage.cluster.objects.storage import ObjectReference
 
 
-class EventSeries(Value):
+class EventSeries(Value, frozen=True):
     count: int = 0
     last_observed_time: str | None = None
 
 
-class EventSource(Value):
+class EventSource(Value, frozen=True):
     component: str = ""
     host: str = ""
 
 
-class Event(Value):
+class Event(Value, frozen=True):
     metadata: Meta = Meta()
     involved_object: ObjectReference = ObjectReference()
     type: str = ""
@@ -34,12 +34,12 @@ class Event(Value):
     reporting_component: str = ""
 
 
-class PodTemplate(Value):
+class PodTemplate(Value, frozen=True):
     metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
 
 
-class JobSpec(Value):
+class JobSpec(Value, frozen=True):
     parallelism: int | None = None
     completions: int | None = None
     completion_mode: str = ""
@@ -55,7 +55,7 @@ class JobSpec(Value):
     template: PodTemplate = PodTemplate()
 
 
-class JobStatus(Value):
+class JobStatus(Value, frozen=True):
     active: int = 0
     ready: int = 0
     succeeded: int = 0
@@ -66,7 +66,7 @@ class JobStatus(Value):
     conditions: tuple[Condition, ...] = ()
 
 
-class Job(Value):
+class Job(Value, frozen=True):
     metadata: Meta = Meta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
