@@ -115,6 +115,18 @@ class HostPath(Value, frozen=True):
     path: str
 
 
+class ConfigMapSource(Value, frozen=True):
+    """A reference by name; what the config map holds is never read."""
+
+    name: str = ""
+
+
+class GitRepoSource(Value, frozen=True):
+    """Long deprecated, still counted as local disk."""
+
+    repository: str = ""
+
+
 class Volume(Value, frozen=True):
     """A pod's volume: the sources that matter to placing, limits and evicting. Others leave all of these empty."""
 
@@ -122,6 +134,8 @@ class Volume(Value, frozen=True):
     empty_dir: EmptyDir | None = None
     persistent_volume_claim: ClaimSource | None = None
     host_path: HostPath | None = None
+    config_map: ConfigMapSource | None = None
+    git_repo: GitRepoSource | None = None
     ephemeral: dict[str, object] | None = None
     """A generic ephemeral volume: Kubernetes makes the claim `<pod>-<volume>` for it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.cluster.objects.meta import LabelSelector, Meta, Value
+from tonnage.cluster.objects.meta import Condition, LabelSelector, Meta, Value
 from tonnage.cluster.objects.pod import ResourceList
 
 
@@ -73,9 +73,12 @@ class BudgetSpec(Value, frozen=True):
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str | None = None
 
 
 class BudgetStatus(Value, frozen=True):
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
     disruptions_allowed: int = 0
     current_healthy: int = 0
     desired_healthy: int = 0

@@ -51,6 +51,7 @@ class JobSpec(Value, frozen=True):
     suspend: bool = False
     pod_replacement_policy: str | None = None
     pod_failure_policy: dict[str, Any] | None = None
+    success_policy: dict[str, Any] | None = None
     managed_by: str | None = None
     template: PodTemplate = PodTemplate()
 
@@ -61,6 +62,8 @@ class JobStatus(Value, frozen=True):
     succeeded: int = 0
     failed: int = 0
     terminating: int = 0
+    completed_indexes: str = ""
+    failed_indexes: str | None = None
     start_time: str | None = None
     completion_time: str | None = None
     conditions: tuple[Condition, ...] = ()
