@@ -1,10 +1,10 @@
 """Kubernetes quantities, exactly as Kubernetes parses, rounds and prints them.
 
-A quantity is a whole number of nano-units, a format (how it was written) and sometimes the text it was read from: the
-API server gives back the very characters it was sent when it thinks they are canonical already, so `1.500` stays
-`1.500` while `1.5` becomes `1500m`. Those quirks are kept, because `tonnage` must show and compare what the cluster
-shows and compares. The rules were read in apimachinery's `pkg/api/resource` at v0.36.4, and the admission conformance
-suite compares them with the real API server.
+A quantity is a whole number of nano-units, a format (how it was written) and sometimes the text it was read
+from: the API server gives back the very characters it was sent when it thinks they are canonical already, so
+`1.500` stays `1.500` while `1.5` becomes `1500m`. Those quirks are kept, because `tonnage` must show and compare
+what the cluster shows and compares. The rules were read in apimachinery's `pkg/api/resource` at v0.36.4, and the
+admission conformance suite compares them with the real API server.
 """
 
 from __future__ import annotations
@@ -47,20 +47,29 @@ WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An amount of something: cpu, bytes, devices. Compare, add and subtract it; `str` gives the canonical text."""
+    """An amount of something: cpu, bytes, devices. Compare, add, subtract; `str` gives the canonical text."""
 
     nano: int
     format: Format = Format.DECIMAL_SI
     text: str | None = None
     """The original characters where the API server would keep them."""
+    is_wide: bool = False
+    """Whether Kubernetes holds it as a big decimal instead of an int64: the two overflow differently."""
 
     def value(self) -> int:
-        """The amount in whole units, rounded up, as schedulers and cgroups read it."""
-        return -(-self.nano // NANO)
+        """The amount in whole units, rounded away from zero, as schedulers and cgroups read it."""
+        return self._scaled(NANO)
 
     def milli(self) -> int:
-        """The amount in thousandths, rounded up (cpu)."""
-        return -(-self.nano // 10**6)
+        """The amount in thousandths, rounded away from zero (cpu)."""
+        return self._scaled(10**6)
+
+    def rounded_to_milli(self) -> Quantity:
+        """What the API server stores: nothing finer than a thousandth, and nothing rounded down."""
+        if self.nano % 10**6 == 0 and (self.text is None or _decimals(self.text) <= 3):
+            return self
+        size = -(-abs(self.nano) // 10**6) * 10**6
+        return Quantity(-size if self.nano < 0 else size, self.format, None, self.is_wide)
 
     def is_zero(self) -> bool:
         return self.nano == 0
@@ -90,13 +99,13 @@ class Quantity:
         return self.text if self.text is not None else self.canonical()
 
     def __add__(self, other: Quantity) -> Quantity:
-        return Quantity(self.nano + other.nano, other.format if self.nano == 0 else self.format)
+        return self._plus(other, other.nano)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        return Quantity(self.nano - other.nano, other.format if self.nano == 0 else self.format)
+        return self._plus(other, -other.nano)
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self.nano, self.format)
+        return Quantity(-self.nano, self.format, None, self.is_wide)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nano == other.nano
@@ -115,6 +124,22 @@ class Quantity:
 
     def __ge__(self, other: Quantity) -> bool:
         return self.nano >= other.nano
+
+    def _plus(self, other: Quantity, nano: int) -> Quantity:
+        total = self.nano + nano
+        wide = self.is_wide or other.is_wide or abs(total) >= 2**63 * NANO
+        return Quantity(total, other.format if self.nano == 0 else self.format, None, wide)
+
+    def _scaled(self, unit: int) -> int:
+        """Whole multiples of `unit` nano-units as Go's int64 holds them: an overflow gives 0, or low bits."""
+        size, rest = divmod(abs(self.nano), unit)
+        if self.nano < 0:
+            amount = -size - (1 if rest and not self.is_wide else -1 if rest else 0)
+        else:
+            amount = size + (1 if rest else 0)
+        if -(2**63) <= amount < 2**63:
+            return amount
+        return (amount + 2**63) % 2**64 - 2**63 if self.is_wide else 0
 
 
 ZERO = Quantity(0, text="0")
@@ -137,10 +162,11 @@ def parse_quantity(text: str) -> Quantity:
     whole, fraction = whole.lstrip("0") or "0", fraction or ""
     format_, exponent = _read_suffix(suffix)
     nano = _amount(whole, fraction, format_, exponent)
+    wide = not _is_fast(whole, fraction, format_, exponent)
+    kept = text if not wide and _is_kept(whole, fraction, format_, exponent) else None
     if format_ is Format.BINARY_SI and 0 < nano < NANO:
         format_ = Format.DECIMAL_SI
-    kept = text if _is_kept(whole, fraction, format_, exponent) else None
-    return Quantity(-nano if sign == "-" else nano, format_, kept)
+    return Quantity(-nano if sign == "-" else nano, format_, kept, wide)
 
 
 def try_quantity(text: str) -> Quantity | None:
@@ -184,30 +210,35 @@ def _read_suffix(suffix: str) -> tuple[Format, int]:
 
 
 def _amount(whole: str, fraction: str, format_: Format, exponent: int) -> int:
-    """Nano-units, rounded up (a wish for a little is never rounded to nothing); binary amounts stop at int64."""
+    """Nano-units, rounded up (a little is never rounded to nothing); binary amounts stop at int64."""
     digits = int(whole + fraction)
     if format_ is Format.BINARY_SI:
-        return min(-(-(digits * NANO << exponent) // 10 ** len(fraction)), _MAX_BINARY)
+        return min(-(-(digits * NANO << exponent) // int(10 ** len(fraction))), _MAX_BINARY)
     scale = exponent - len(fraction) + 9
-    return digits * 10**scale if scale >= 0 else -(-digits // 10**-scale)
+    return digits * int(10**scale) if scale >= 0 else -(-digits // int(10**-scale))
+
+
+def _is_fast(whole: str, fraction: str, format_: Format, exponent: int) -> bool:
+    """Whether the API server reads it into an int64 and a scale, without big decimals."""
+    if format_ is Format.BINARY_SI:
+        return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
+    return len(whole + fraction) <= _FAST_DIGITS and exponent - len(fraction) >= -9
 
 
 def _is_kept(whole: str, fraction: str, format_: Format, exponent: int) -> bool:
     """Whether the API server's fast path thinks the text canonical and repeats it."""
-    digits = whole + fraction
     if format_ is Format.BINARY_SI:
-        if fraction:
-            return False
-        fits = 15 - len(whole) - int(exponent * 3 / 10) - 1 >= 0 and int(whole) << exponent < 2**63
-        return fits and int(whole) & 7 != 0
-    scale = exponent - len(fraction)
-    return (
-        len(digits) <= _FAST_DIGITS
-        and scale >= -9
-        and scale % 3 == 0
-        and not digits.endswith("000")
-        and digits[0] != "0"
-    )
+        return int(whole) & 7 != 0
+    digits = whole + fraction
+    return (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _decimals(text: str) -> int:
+    """How many decimal places a kept text has: `1.5m` has four."""
+    shape = _SHAPE.match(text)
+    assert shape is not None
+    format_, exponent = _read_suffix(shape[5])
+    return 0 if format_ is Format.BINARY_SI else len(shape[4] or "") - exponent
 
 
 def _without_factors(number: int, base: int) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 A pod is larger than the sum of its containers and smaller than the sum of everything in it. Init containers
 run one after the other before the rest, sidecars (init containers with `restartPolicy: Always`) run beside
-both, pod-level resources replace the sum for cpu, memory and huge pages, and a runtime's overhead comes on top.
+both, pod-level resources replace the sum for cpu, memory and huge pages, and a runtime's overhead comes on
+top.
 While an in-place resize is under way the status tells three stories (asked, allocated, in force), and the
 largest counts, unless the node has called the resize infeasible: then what was asked does not count at all.
 
