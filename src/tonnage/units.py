@@ -2,9 +2,9 @@
 
 A quantity is a whole number of nano-units, a format (how it was written) and sometimes the text it was read
 from: the API server gives back the very characters it was sent when it thinks they are canonical already, so
-`1.500` stays `1.500` while `1.5` becomes `1500m`. Those quirks are kept, because `tonnage` must show and compare
-what the cluster shows and compares. The rules were read in apimachinery's `pkg/api/resource` at v0.36.4, and the
-admission conformance suite compares them with the real API server.
+`1.500` stays `1.500` while `1.5` becomes `1500m`. Those quirks are kept, because `tonnage` must show and
+compare what the cluster shows and compares. The rules were read in apimachinery's `pkg/api/resource` at
+v0.36.4, and the admission conformance suite compares them with the real API server.
 """
 
 from __future__ import annotations
