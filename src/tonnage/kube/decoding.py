@@ -8,7 +8,7 @@ what still makes no sense is reported as a gap instead of blinding us to the res
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -20,6 +20,7 @@ from tonnage.cluster.snapshot import UNREADABLE, Gap
 from tonnage.kube.interning import Interner
 
 V = TypeVar("V", bound=Value)
+T = TypeVar("T")
 
 _TEXT_MAPS = frozenset(
     {"requests", "limits", "capacity", "allocatable", "hard", "used", "overhead", "allocatedResources"}
@@ -41,12 +42,12 @@ class RawPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class Page(Generic[V]):
-    """A decoded page: values, where the list stands, and what could not be read."""
+class Page(Generic[T]):
+    """A page as read: its items, where the list stands, and what could not be read."""
 
     __slots__ = ("gaps", "items", "meta")
 
-    def __init__(self, items: list[V], meta: ListMeta, gaps: tuple[Gap, ...] = ()) -> None:
+    def __init__(self, items: list[T], meta: ListMeta, gaps: tuple[Gap, ...] = ()) -> None:
         self.items, self.meta, self.gaps = items, meta, gaps
 
 
@@ -67,7 +68,9 @@ class Decoder(Generic[V]):
             page = self._page.decode(body)
             return Page([self._interner.shrink(item) for item in page.items or ()], page.metadata)
         except msgspec.ValidationError:
-            return self._repaired(self._raw_page.decode(body))
+            raw = self._raw_page.decode(body)
+            items, gaps = self.many(raw.items or ())
+            return Page(items, raw.metadata, tuple(gaps))
 
     def one(self, body: bytes | msgspec.Raw) -> V:
         """Decode one object, repairing it if need be; raises `msgspec.ValidationError` when that fails."""
@@ -76,16 +79,17 @@ class Decoder(Generic[V]):
         except msgspec.ValidationError:
             return self._interner.shrink(repair(msgspec.json.decode(body), self._type))
 
-    def _repaired(self, raw: RawPage) -> Page[V]:
+    def many(self, raw: Iterable[msgspec.Raw]) -> tuple[list[V], list[Gap]]:
+        """Decode objects one by one; those that make no sense become gaps."""
         items: list[V] = []
         gaps: list[Gap] = []
-        for item in raw.items or ():
+        for item in raw:
             try:
                 items.append(self.one(item))
             except msgspec.ValidationError as error:
                 message = f"{_name_of(item)} was left out: {error}"
                 gaps.append(Gap(resource=self.resource, reason=UNREADABLE, message=message))
-        return Page(items, raw.metadata, tuple(gaps))
+        return items, gaps
 
 
 def repair(document: object, type_: type[V]) -> V:

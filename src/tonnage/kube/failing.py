@@ -247,7 +247,7 @@ def _missing(status: dict[str, Any], message: str, asked: Asked) -> TonnageError
         Problem(
             code="KUBE-040",
             what=f"this cluster does not know {asked.resource}" + (f".{asked.group}" if asked.group else ""),
-            found=message.strip(),
+            found=message.strip() if status else None,
             hint=f"install {component}; `tonnage doctor` shows what else is missing"
             if component
             else "check `kubectl api-resources`",
