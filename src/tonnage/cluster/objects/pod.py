@@ -127,6 +127,33 @@ class GitRepoSource(Value, frozen=True):
     repository: str = ""
 
 
+class ImageSource(Value, frozen=True):
+    """An image mounted as a volume; nodes that hold it score higher."""
+
+    reference: str = ""
+
+
+class GceDisk(Value, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AwsDisk(Value, frozen=True):
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class IscsiDisk(Value, frozen=True):
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RbdDisk(Value, frozen=True):
+    monitors: tuple[str, ...] = ()
+    image: str = ""
+    pool: str = ""
+    read_only: bool = False
+
+
 class Volume(Value, frozen=True):
     """A pod's volume: the sources that matter to placing, limits and evicting. Others leave all of these empty."""
 
@@ -138,6 +165,12 @@ class Volume(Value, frozen=True):
     git_repo: GitRepoSource | None = None
     ephemeral: dict[str, object] | None = None
     """A generic ephemeral volume: Kubernetes makes the claim `<pod>-<volume>` for it."""
+    image: ImageSource | None = None
+    gce_persistent_disk: GceDisk | None = None
+    aws_elastic_block_store: AwsDisk | None = None
+    iscsi: IscsiDisk | None = None
+    rbd: RbdDisk | None = None
+    """The four inline disks that only one pod of a node may write."""
 
 
 class SchedulingGate(Value, frozen=True):

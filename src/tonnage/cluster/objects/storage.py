@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tonnage.cluster.objects.meta import Meta, Value
+from tonnage.cluster.objects.meta import LabelSelector, Meta, Value
 from tonnage.cluster.objects.pod import NodeSelector, ResourceList, Resources
 
 
@@ -20,6 +20,8 @@ class ClaimSpec(Value, frozen=True):
     storage_class_name: str | None = None
     volume_name: str = ""
     volume_mode: str = ""
+    volume_attributes_class_name: str | None = None
+    selector: LabelSelector | None = None
     resources: Resources = Resources()
 
 
@@ -40,6 +42,7 @@ class VolumeNodeAffinity(Value, frozen=True):
 
 class CsiSource(Value, frozen=True):
     driver: str = ""
+    volume_handle: str = ""
 
 
 class VolumeSpec(Value, frozen=True):
@@ -47,6 +50,7 @@ class VolumeSpec(Value, frozen=True):
     capacity: ResourceList = {}
     storage_class_name: str = ""
     volume_mode: str = ""
+    volume_attributes_class_name: str | None = None
     claim_ref: ObjectReference | None = None
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
@@ -79,3 +83,42 @@ class StorageClass(Value, frozen=True):
     allow_volume_expansion: bool = False
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
     mount_options: tuple[str, ...] = msgspec.field(default=())
+
+
+class DriverLimit(Value, frozen=True):
+    count: int | None = None
+
+
+class NodeDriver(Value, frozen=True):
+    name: str
+    allocatable: DriverLimit | None = None
+
+
+class CsiNodeSpec(Value, frozen=True):
+    drivers: tuple[NodeDriver, ...] = ()
+
+
+class CsiNode(Value, frozen=True):
+    """Which storage drivers a node has, and how many volumes of each it can hold."""
+
+    metadata: Meta = Meta()
+    spec: CsiNodeSpec = CsiNodeSpec()
+
+
+class CsiDriverSpec(Value, frozen=True):
+    storage_capacity: bool = False
+
+
+class CsiDriver(Value, frozen=True):
+    metadata: Meta = Meta()
+    spec: CsiDriverSpec = CsiDriverSpec()
+
+
+class CsiStorageCapacity(Value, frozen=True):
+    """How much a storage class can still provision for the nodes its topology selects."""
+
+    metadata: Meta = Meta()
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: str | None = None
+    maximum_volume_size: str | None = None
