@@ -23,6 +23,6 @@ from tonnage.cluster.scheduling.view import ClusterView, NodeInfo, Owners, Stora
 
 __all__ = [
     "Choice", "ClusterView", "Decision", "Gated", "NoCandidate", "NodeInfo", "NotEligible", "Owners",
-    "PodFacts", "Preempts", "Refusal", "Scheduled", "Stopped", "Storage", "Unschedulable", "best_nodes", "facts_of",
-    "feasible_nodes", "schedule", "view_of",
+    "PodFacts", "Preempts", "Refusal", "Scheduled", "Stopped", "Storage", "Unschedulable",
+    "best_nodes", "facts_of", "feasible_nodes", "schedule", "view_of",
 ]  # fmt: skip

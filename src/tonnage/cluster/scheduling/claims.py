@@ -91,10 +91,8 @@ def _is_reserved_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> 
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     mode, wanted_mode = volume.spec.volume_mode or "Filesystem", claim.spec.volume_mode or "Filesystem"
-    attributes = (
-        volume.spec.volume_attributes_class_name or "",
-        claim.spec.volume_attributes_class_name or "",
-    )
+    attributes = volume.spec.volume_attributes_class_name or ""
+    wanted_attributes = claim.spec.volume_attributes_class_name or ""
     big_enough = _storage(volume.spec.capacity) >= claim_size(claim)
     return big_enough and mode == wanted_mode and attributes == wanted_attributes
 
