@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tonnage.sandbox.ledger import Entry
     from tonnage.sandbox.realnode.booting import node_called, nodes_of
     from tonnage.sandbox.realnode.layout import RealNode
+    from tonnage.sandbox.realnode.loading import ensure_images
     from tonnage.sandbox.realnode.operating import crash, enter, heal, partition, reboot, reconfigure
     from tonnage.sandbox.request import SandboxRequest
     from tonnage.sandbox.showing import Show
@@ -39,6 +40,7 @@ __all__ = [
     "add_real_nodes",
     "components",
     "crash",
+    "ensure_images",
     "enter",
     "heal",
     "load_image",
@@ -54,6 +56,7 @@ _HOMES = {
     "RealNode": "layout",
     "node_called": "booting",
     "nodes_of": "booting",
+    "ensure_images": "loading",
     **dict.fromkeys(("crash", "enter", "heal", "partition", "reboot", "reconfigure"), "operating"),
 }
 

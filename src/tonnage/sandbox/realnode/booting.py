@@ -86,7 +86,10 @@ def write_files(sandbox: Sandbox, node: RealNode, images: Iterable[Path]) -> Non
 
 def write_kubelet_config(sandbox: Sandbox, node: RealNode, overrides: dict[str, Any]) -> None:
     """Write the kubelet's configuration; JSON is YAML, and readable by both."""
-    config = configuring.kubelet_config(node, overrides, fast_node_loss=sandbox.request.fast_node_loss)
+    request = sandbox.request
+    config = configuring.kubelet_config(
+        node, overrides, has_own_disk=bool(request.node_disk), fast_node_loss=request.fast_node_loss
+    )
     node.kubelet_config.write_text(json.dumps(config, indent=1))
 
 
@@ -130,7 +133,8 @@ def wait_until_equipped(sandbox: Sandbox, nodes: Sequence[RealNode]) -> None:
 
 def switch_off(sandbox: Sandbox, node: RealNode) -> None:
     """End every process of the node at once, and return when they are gone."""
-    processes.end(processes.find_processes(sandbox.id, node.name), polite=False)
+    while pids := processes.find_processes(sandbox.id, node.name):
+        processes.end(pids, polite=False)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -68,8 +68,15 @@ def cni_conflist(node: RealNode) -> str:
     return json.dumps({"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge, portmap]}, indent=2)
 
 
-def kubelet_config(node: RealNode, overrides: Mapping[str, Any], *, fast_node_loss: bool = False) -> Json:
+def kubelet_config(
+    node: RealNode,
+    overrides: Mapping[str, Any],
+    *,
+    has_own_disk: bool = False,
+    fast_node_loss: bool = False,
+) -> Json:
     """The KubeletConfiguration, with the caller's overrides merged in last (maps deeply, lists whole)."""
+    room = "10%" if has_own_disk else "1Gi"
     config: Json = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -94,8 +101,8 @@ def kubelet_config(node: RealNode, overrides: Mapping[str, Any], *, fast_node_lo
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         "makeIPTablesUtilChains": False,
         "failSwapOn": False,
-        # A machine may be nearly full before the sandbox starts; what counts is the room left, not the share.
-        "evictionHard": {"memory.available": "200Mi", "nodefs.available": "1Gi", "imagefs.available": "1Gi"},
+        # A machine may be nearly full before the sandbox starts: the room left counts, not the share.
+        "evictionHard": {"memory.available": "200Mi", "nodefs.available": room, "imagefs.available": room},
         "imageGCHighThresholdPercent": 100,
         "systemReserved": {"memory": "256Mi"},
         "serializeImagePulls": False,

@@ -6,6 +6,7 @@ archive is streamed into the node's containerd, so it may lie anywhere and is no
 
 from __future__ import annotations
 
+import json
 import re
 import tarfile
 from collections.abc import Sequence
@@ -42,6 +43,18 @@ def load_into(nodes: Sequence[RealNode], archive: Path) -> list[str]:
     return names
 
 
+def ensure_images(node: RealNode) -> list[str]:
+    """Import again the standard images that disk pressure made the kubelet delete; returns their names."""
+    present = set(images_in(node))
+    missing: list[str] = []
+    for archive in sorted((node.root / "images").glob("*.tar")):
+        names = _names_in(archive)
+        if not set(names) <= present:
+            enter(node, [*_CTR, "import", "-"], stdin=archive)
+            missing += [name for name in names if name not in present]
+    return missing
+
+
 def images_in(node: RealNode) -> list[str]:
     """The images a node has, as a pod would write them."""
     listed = enter(node, [*_CTR, "list", "--quiet"]).splitlines()
@@ -55,6 +68,13 @@ def short_name(name: str) -> str:
     ('debian:12', 'ghcr.io/a/b:1')
     """
     return name.removeprefix("docker.io/").removeprefix("library/") if name.startswith("docker.io/") else name
+
+
+def _names_in(archive: Path) -> list[str]:
+    with tarfile.open(archive) as members:
+        manifest = members.extractfile("manifest.json")
+        assert manifest is not None, "our own archives have a manifest"
+        return [name for image in json.load(manifest) for name in image["RepoTags"]]
 
 
 def _check_archive(archive: Path) -> None:
