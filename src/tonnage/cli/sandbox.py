@@ -1,0 +1,194 @@
+"""`tonnage sandbox`: a real Kubernetes on this machine, from `up` to `down`.
+
+What was done goes to standard error, what a script wants (the export line, a path, JSON) to standard output.
+The user's own kubeconfig is never touched.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tonnage.sandbox.state import Sandbox
+
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+_name = click.option("--name", default="default", show_default=True, help="Which sandbox.")
+_output = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Print JSON for programs."
+)
+
+
+@click.group(context_settings=SETTINGS)
+def sandbox() -> None:
+    """Run a real Kubernetes with GPU nodes on this machine.
+
+    The API server, scheduler and controllers are the real ones; nodes are simulated (--nodes) or real
+    (--real-nodes). Nothing outside its own folder is changed, and `down` removes all of it.
+    """
+
+
+@sandbox.command(context_settings=SETTINGS)
+@_name
+@click.option(
+    "--nodes",
+    "nodes",
+    multiple=True,
+    metavar="GROUPS",
+    help="Simulated nodes, like 8xh100=50,cpu=10. See below.",
+)
+@click.option(
+    "--real-nodes", type=int, default=0, metavar="N", help="Nodes on which containers really run (root)."
+)
+@click.option(
+    "--with", "controllers", multiple=True, metavar="NAMES", help="kueue,jobset,trainer,training-operator"
+)
+@click.option(
+    "--from",
+    "snapshot",
+    type=click.Path(path_type=Path),
+    metavar="SNAPSHOT",
+    help="Make a twin of a saved cluster.",
+)
+@_output
+def up(
+    name: str,
+    nodes: tuple[str, ...],
+    real_nodes: int,
+    controllers: tuple[str, ...],
+    snapshot: Path | None,
+    output: str,
+) -> None:
+    """Start a sandbox and print the line that points kubectl at it.
+
+    A group of nodes is NAME[=COUNT] and options, joined by '+':
+
+    \b
+      8xh100=50                  50 nodes with 8 H100 each
+      cpu=10                     10 nodes without GPUs
+      4xl4=3+shared=4            each GPU offered four times (mps=4: with MPS)
+      8xa100-80=2+mig=1g.10gb    every GPU cut into MIG slices
+      a100-80+mig=1x3g.40gb/4x1g.10gb       a mixed cut
+      8xh100=4+spot+zone=eu-1a/eu-1b        spot capacity, two zones
+      big=4+gpus=8xh200+cpu=192+memory=2Ti+disk=8Ti+label=team=a
+      mine=2+cpu=8+memory=32Gi+taint=team=a:NoSchedule
+
+    Pods on simulated nodes run until deleted; the annotation tonnage.dev/runs-for: 90s ends them after 90
+    seconds (tonnage.dev/exit-code and tonnage.dev/exit-reason say how).
+    """
+    import time
+
+    from tonnage.sandbox.lifecycle import up as start
+    from tonnage.sandbox.request import SandboxRequest
+    from tonnage.sandbox.showing import Show, format_seconds
+
+    request = SandboxRequest(
+        name=name,
+        nodes=",".join(nodes),
+        real_nodes=real_nodes,
+        controllers=_words(controllers),
+        snapshot=snapshot.absolute() if snapshot else None,
+    )
+    show = Show(is_quiet=output == "json")
+    began = time.monotonic()
+    made = start(request, show)
+    took = time.monotonic() - began
+    if output == "json":
+        click.echo(json.dumps(_described(made) | {"seconds": round(took, 2)}, indent=2))
+        return
+    show.line(f"  sandbox {made.name} is ready, {format_seconds(took)}")
+    show.line()
+    click.echo(f"export KUBECONFIG={made.kubeconfig}")
+    show.line()
+    show.line(f"  look at it    tonnage snapshot --on sandbox{_suffix(made.name)}")
+    show.line(f"  kubectl       {made.binary('kubectl')}")
+    show.line(f"  remove it     tonnage sandbox down{_name_flag(made.name)}")
+
+
+@sandbox.command(context_settings=SETTINGS)
+@click.option("--name", default=None, help="Only this one; all of them otherwise.")
+@_output
+def status(name: str | None, output: str) -> None:
+    """Say which sandboxes there are and whether their parts run."""
+    from tonnage.sandbox.reporting import report_all, report_text
+
+    reports = report_all(name)
+    if output == "json":
+        click.echo(json.dumps({"sandboxes": reports}, indent=2))
+        return
+    click.echo(report_text(reports))
+
+
+@sandbox.command(context_settings=SETTINGS)
+@click.argument("image", type=click.Path(path_type=Path))
+@_name
+@_output
+def load(image: Path, name: str, output: str) -> None:
+    """Load a container image (a docker or OCI archive) into every real node."""
+    from tonnage.sandbox.loading import load_image
+    from tonnage.sandbox.showing import Show
+
+    loaded = load_image(name, image, Show(is_quiet=output == "json"))
+    if output == "json":
+        click.echo(json.dumps({"sandbox": name, "images": loaded}, indent=2))
+        return
+    for reference in loaded:
+        click.echo(reference)
+
+
+@sandbox.command(context_settings=SETTINGS)
+@_name
+@_output
+def kubeconfig(name: str, output: str) -> None:
+    """Print the path of the sandbox's kubeconfig."""
+    from tonnage.sandbox.lifecycle import find
+
+    found = find(name)
+    click.echo(json.dumps(_described(found), indent=2) if output == "json" else str(found.kubeconfig))
+
+
+@sandbox.command(context_settings=SETTINGS)
+@click.option("--name", default=None, help="Which sandbox.  [default: default]")
+@click.option("--all", "is_all", is_flag=True, help="Every sandbox of this user.")
+@_output
+def down(name: str | None, is_all: bool, output: str) -> None:
+    """Stop a sandbox and remove every trace of it."""
+    from tonnage.sandbox.lifecycle import down as take_down
+    from tonnage.sandbox.showing import Show
+    from tonnage.sandbox.state import names
+
+    if name is not None and is_all:
+        raise click.UsageError("Give either --name or --all.")
+    wanted = names() if is_all else [name or "default"]
+    show = Show(is_quiet=output == "json")
+    removed = [each for each in wanted if take_down(each, show)]
+    if output == "json":
+        click.echo(json.dumps({"removed": removed}, indent=2))
+    elif not removed:
+        show.line(f"  there is no sandbox{'' if is_all else f' named {wanted[0]}'}; nothing to do")
+
+
+def _words(values: tuple[str, ...]) -> tuple[str, ...]:
+    """`--with a,b --with c` means a, b and c; order and repetition mean nothing."""
+    return tuple(dict.fromkeys(word.strip() for value in values for word in value.split(",") if word.strip()))
+
+
+def _described(made: Sandbox) -> dict[str, Any]:
+    return {
+        "name": made.name,
+        "server": made.server,
+        "kubeconfig": str(made.kubeconfig),
+        "kubectl": made.binaries.get("kubectl"),
+    }
+
+
+def _suffix(name: str) -> str:
+    return "" if name == "default" else f":{name}"
+
+
+def _name_flag(name: str) -> str:
+    return "" if name == "default" else f" --name {name}"
