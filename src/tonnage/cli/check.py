@@ -1,0 +1,124 @@
+"""`tonnage check`: every mistake in every document at once, and nothing is sent anywhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tonnage.spec.checking import Checked
+    from tonnage.spec.mistakes import Mistake
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to answer.")
+def check(files: tuple[str, ...], output: str) -> int:
+    """Report every mistake in Run, Team and Cluster documents at once.
+
+    FILE is YAML or JSON and may hold several documents; - reads standard input. Nothing is sent anywhere.
+    Exit code 0 when all is well (remarks do not count), 1 with mistakes.
+    """
+    checked = [_check_file(name) for name in dict.fromkeys(files)]
+    if output == "json":
+        _show_json(checked)
+    else:
+        _show_text(checked)
+    return 1 if any(one.mistakes for one in checked) else 0
+
+
+def read_document(name: str) -> bytes | Mistake:
+    """A file's bytes, at most one more than we accept; or the mistake that says why not."""
+    from tonnage.spec.mistakes import Mistake
+    from tonnage.spec.reading import MAX_BYTES, too_large
+
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        path = Path(name)
+        if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+            return too_large(name, size)
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except IsADirectoryError:
+        what, hint = "is a folder, not a file", f"name the files in it: {name.rstrip('/')}/*.yaml"
+    except FileNotFoundError:
+        what, hint = "there is no such file", _near_file(name)
+    except PermissionError:
+        what, hint = "may not be read by you", f"ls -l {name}"
+    except (OSError, ValueError) as error:
+        what, hint = f"cannot be read: {getattr(error, 'strerror', None) or error}", None
+    return Mistake(code="DOC-001", what=what, file=name or "''", hint=hint)
+
+
+def _check_file(name: str) -> Checked:
+    from tonnage.spec.checking import Checked, check
+    from tonnage.spec.mistakes import Mistake
+
+    content = read_document(name)
+    shown = "standard input" if name == "-" else name
+    if isinstance(content, Mistake):
+        return Checked(shown, [], [content], [])
+    return check(content, shown)
+
+
+def _near_file(name: str) -> str | None:
+    from difflib import get_close_matches
+
+    path = Path(name)
+    try:
+        neighbours = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except OSError:
+        return None
+    near = get_close_matches(path.name, neighbours, n=1)
+    return f"did you mean {path.parent / near[0]}?" if near else None
+
+
+def _show_text(checked: list[Checked]) -> None:
+    from tonnage.spec.showing import show_mistakes
+    from tonnage.spec.summing_up import summary
+
+    width = shutil.get_terminal_size((80, 24)).columns
+    mistakes = [mistake for one in checked for mistake in one.mistakes]
+    remarks = [remark for one in checked for remark in one.remarks]
+    for one in checked:
+        for value in one.values:
+            click.echo(f"{one.file}  {summary(value)}")
+    if mistakes:
+        click.echo(show_mistakes(mistakes, width))
+    if remarks:
+        click.echo(show_mistakes(remarks, width))
+    if mistakes:
+        count = len(mistakes)
+        click.echo(f"{count:,} mistake{'' if count == 1 else 's'}; nothing was sent.")
+    elif remarks:
+        click.echo(f"no mistakes, {len(remarks):,} remark{'' if len(remarks) == 1 else 's'}.")
+
+
+def _show_json(checked: list[Checked]) -> None:
+    import json
+
+    from tonnage.spec.summing_up import summary
+
+    documents: list[dict[str, Any]] = [
+        {
+            "file": one.file,
+            "line": found.raw.line,
+            "kind": found.value.kind,
+            "name": found.value.metadata.name,
+            "summary": summary(found.value),
+        }
+        for one in checked
+        for found in one.documents
+        if found.value is not None
+    ]
+    answer = {
+        "documents": documents,
+        "mistakes": [mistake.as_json() for one in checked for mistake in one.mistakes],
+        "remarks": [remark.as_json() for one in checked for remark in one.remarks],
+    }
+    click.echo(json.dumps(answer, indent=2))

@@ -1,0 +1,20 @@
+"""What a rule gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonnage.spec.mistakes import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """A contradiction (it must be mended) or, when mild, something worth a look."""
+
+    code: str
+    path: Path
+    what: str
+    found: str | None = None
+    expected: str | None = None
+    hint: str | None = None
+    is_mild: bool = False
