@@ -1,8 +1,8 @@
 """Ask a real API server: one small client for all suites.
 
 Conformance needs thousands of short questions over few connections and the raw answer to each, status code
-included; retries and typed errors would only stand in the way. So this is the standard library's HTTP client, one
-kept-open connection per thread.
+included; retries and typed errors would only stand in the way. So this is the standard library's HTTP
+client, one kept-open connection per thread.
 """
 
 from __future__ import annotations
@@ -89,6 +89,20 @@ class ApiServer:
                 if attempt == 2:
                     raise
         raise AssertionError("unreachable")
+
+    def watch(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every change from now on, on a connection of its own; ends when the server closes it."""
+        version = self.get(f"{path}?limit=1").body["metadata"]["resourceVersion"]
+        connection = http.client.HTTPSConnection(self._host, self._port, context=self._context)
+        try:
+            connection.request(
+                "GET", f"{path}?watch=1&resourceVersion={version}", headers=self._headers
+            )
+            response = connection.getresponse()
+            while line := response.readline():
+                yield msgspec.json.decode(line)
+        finally:
+            connection.close()
 
     def wait_for(self, path: str, ready: Callable[[Answer], bool], *, seconds: float = 30) -> Answer:
         """Poll until the answer is as wanted."""

@@ -39,7 +39,7 @@ from tonnage.cluster.objects import (
 )
 from tonnage.cluster.objects.meta import Meta
 from tonnage.cluster.objects.pod import ResourceList
-from tonnage.cluster.priority import default_class, resolve_priority
+from tonnage.cluster.priority import default_class, find_class, resolve_priority
 from tonnage.cluster.qos import compute_qos_class
 from tonnage.cluster.quota import check_claim, check_count, check_pod
 from tonnage.cluster.validating import pod_faults
@@ -105,7 +105,7 @@ def possible_answers(pod: Pod, policies: NamespacePolicies) -> list[PodAnswer]:
     unreadable = _unreadable(_pod_lists(pod), "Pod", "v1")
     if unreadable:
         return list(unreadable)
-    pod = default_pod(pod)
+    pod = default_pod(pod, printed=False)
     answers = (
         answer for filled in _filled(pod, policies.limit_ranges) for answer in _judge(filled, policies)
     )
@@ -147,12 +147,11 @@ def admit_limit_range(limit_range: LimitRange, policies: NamespacePolicies) -> l
     unreadable = _unreadable(lists, "LimitRange", "v1")
     if unreadable:
         return list(unreadable)
-    limit_range = default_limit_range(limit_range)
-    faults = limit_range_faults(limit_range)
+    faults = limit_range_faults(default_limit_range(limit_range, printed=False))
     if faults:
         return [_invalid("LimitRange", limit_range.metadata, faults)]
     refusals = _counted_out("limitranges", limit_range.metadata, policies)
-    return [*refusals] or [Stored(object=limit_range)]
+    return [*refusals] or [Stored(object=default_limit_range(limit_range))]
 
 
 def admit_quota(quota: ResourceQuota, policies: NamespacePolicies) -> list[ObjectAnswer]:
@@ -160,12 +159,11 @@ def admit_quota(quota: ResourceQuota, policies: NamespacePolicies) -> list[Objec
     unreadable = _unreadable([quota.spec.hard], "ResourceQuota", "v1")
     if unreadable:
         return list(unreadable)
-    quota = default_quota(quota)
-    faults = quota_faults(quota)
+    faults = quota_faults(default_quota(quota, printed=False))
     if faults:
         return [_invalid("ResourceQuota", quota.metadata, faults)]
     refusals = _counted_out("resourcequotas", quota.metadata, policies)
-    return [*refusals] or [Stored(object=quota)]
+    return [*refusals] or [Stored(object=default_quota(quota))]
 
 
 def admit_priority_class(
@@ -182,6 +180,10 @@ def admit_priority_class(
             f"PriorityClass {current.metadata.name} is already marked as default. Only one default can exist"
         )
         return [_forbidden("priorityclasses.scheduling.k8s.io", priority_class.metadata, [said])]
+    name = priority_class.metadata.name
+    if find_class(name, existing) is not None:
+        said = f'priorityclasses.scheduling.k8s.io "{name}" already exists'
+        return [Rejected(status=409, message=said, errors=frozenset({said}))]
     return [Stored(object=priority_class)]
 
 
@@ -218,7 +220,7 @@ def _judge(pod: Pod, policies: NamespacePolicies) -> Iterator[PodAnswer]:
     refusals = list(_late_refusals(prepared, policies))
     yield from refusals
     if not refusals:
-        yield Admitted(pod=prepared, qos=qos)
+        yield Admitted(pod=default_pod(prepared), qos=qos)
 
 
 def _late_refusals(pod: Pod, policies: NamespacePolicies) -> Iterator[Rejected]:

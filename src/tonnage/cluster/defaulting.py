@@ -23,8 +23,12 @@ from tonnage.cluster.resources import (
 from tonnage.units import parse_quantity
 
 
-def default_pod(pod: Pod) -> Pod:
-    """The pod as the API server reads it (SetDefaults_Pod and friends)."""
+def default_pod(pod: Pod, *, printed: bool = True) -> Pod:
+    """The pod as the API server reads it (SetDefaults_Pod and friends), amounts as it prints them.
+
+    It reads a pod again, and defaults it again, whenever it fetches it: what LimitRanges have put into
+    containers thus reaches pod-level requests too, after all checks are over.
+    """
     pod = _with_spec(
         pod,
         replace(
@@ -46,26 +50,27 @@ def default_pod(pod: Pod) -> Pod:
         restart_policy=spec.restart_policy or "Always",
         termination_grace_period_seconds=30 if grace is None else grace,
         scheduler_name=spec.scheduler_name or "default-scheduler",
-        containers=tuple(map(_round_container, spec.containers)),
-        init_containers=tuple(map(_round_container, spec.init_containers)),
-        resources=None if spec.resources is None else round_resources(spec.resources),
-        overhead=round_resource_list(spec.overhead),
+        containers=tuple(_round_container(c, printed=printed) for c in spec.containers),
+        init_containers=tuple(_round_container(c, printed=printed) for c in spec.init_containers),
+        resources=None if spec.resources is None else round_resources(spec.resources, printed=printed),
+        overhead=round_resource_list(spec.overhead, printed=printed),
     )
     return _with_spec(pod, spec)
 
 
-def default_limit_range(limit_range: LimitRange) -> LimitRange:
+def default_limit_range(limit_range: LimitRange, *, printed: bool = True) -> LimitRange:
     """The LimitRange as stored: in a Container item, max becomes default and default becomes defaultRequest.
 
     So `max: {nvidia.com/gpu: 8}` alone hands eight GPUs to every container that names none.
     """
-    items = tuple(_default_item(item) for item in limit_range.spec.limits)
+    items = tuple(_default_item(item, printed=printed) for item in limit_range.spec.limits)
     return replace(limit_range, spec=replace(limit_range.spec, limits=items))
 
 
-def default_quota(quota: ResourceQuota) -> ResourceQuota:
+def default_quota(quota: ResourceQuota, *, printed: bool = True) -> ResourceQuota:
     """The quota as stored."""
-    return replace(quota, spec=replace(quota.spec, hard=round_resource_list(quota.spec.hard)))
+    hard = round_resource_list(quota.spec.hard, printed=printed)
+    return replace(quota, spec=replace(quota.spec, hard=hard))
 
 
 def default_priority_class(priority_class: PriorityClass) -> PriorityClass:
@@ -84,16 +89,27 @@ def default_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     return replace(claim, spec=spec, status=replace(claim.status, phase=claim.status.phase or "Pending"))
 
 
-def round_resource_list(resource_list: ResourceList) -> ResourceList:
-    """Every amount as the API server would print it, no finer than a thousandth."""
-    return {name: str(parse_quantity(text).rounded_to_milli()) for name, text in resource_list.items()}
+def round_resource_list(resource_list: ResourceList, *, printed: bool = True) -> ResourceList:
+    """Every amount no finer than a thousandth.
+
+    Printing may change how Kubernetes holds a huge number (`1000000000000000000` becomes `1E`), and with that
+    how it overflows; checks are therefore made on amounts that are rounded and not yet printed.
+    """
+    return {name: _stored(text, printed=printed) for name, text in resource_list.items()}
 
 
-def round_resources(resources: Resources) -> Resources:
+def round_resources(resources: Resources, *, printed: bool = True) -> Resources:
     """Both lists, rounded."""
     return Resources(
-        requests=round_resource_list(resources.requests), limits=round_resource_list(resources.limits)
+        requests=round_resource_list(resources.requests, printed=printed),
+        limits=round_resource_list(resources.limits, printed=printed),
     )
+
+
+def _stored(text: str, *, printed: bool) -> str:
+    quantity = parse_quantity(text)
+    rounded = quantity.rounded_to_milli()
+    return text if rounded == quantity and not printed else str(rounded)
 
 
 def _with_spec(pod: Pod, spec: PodSpec) -> Pod:
@@ -133,19 +149,19 @@ def _ports_on_host(container: Container) -> Container:
     return replace(container, ports=tuple(map(on_host, container.ports)))
 
 
-def _round_container(container: Container) -> Container:
-    return replace(container, resources=round_resources(container.resources))
+def _round_container(container: Container, *, printed: bool) -> Container:
+    return replace(container, resources=round_resources(container.resources, printed=printed))
 
 
-def _default_item(item: LimitRangeItem) -> LimitRangeItem:
+def _default_item(item: LimitRangeItem, *, printed: bool) -> LimitRangeItem:
     if item.type == "Container":
         default = item.max | item.default
         item = replace(item, default=default, default_request=item.min | default | item.default_request)
     return replace(
         item,
-        max=round_resource_list(item.max),
-        min=round_resource_list(item.min),
-        default=round_resource_list(item.default),
-        default_request=round_resource_list(item.default_request),
-        max_limit_request_ratio=round_resource_list(item.max_limit_request_ratio),
+        max=round_resource_list(item.max, printed=printed),
+        min=round_resource_list(item.min, printed=printed),
+        default=round_resource_list(item.default, printed=printed),
+        default_request=round_resource_list(item.default_request, printed=printed),
+        max_limit_request_ratio=round_resource_list(item.max_limit_request_ratio, printed=printed),
     )

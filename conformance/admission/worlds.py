@@ -1,0 +1,147 @@
+"""Worlds: namespaces of a real cluster, each with its own LimitRanges and quotas, made once and asked many
+times.
+
+Quota status belongs to the controller manager. Some worlds keep what it counted over pods and claims that
+really exist (and that count is itself compared with ours); in the others the status is set by hand once the
+controller has written it, so that every mixture of hard and used can be met without creating thousands of
+pods. The controller recounts every few minutes, so a world can tell whether its status is still as it was
+set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+
+from conformance.admission.pods import generate_pod
+from conformance.admission.policies import generate_claim, generate_limit_range, generate_quota, generate_used
+from conformance.apiserver import Answer, ApiServer, in_parallel
+from tonnage.cluster.admission import NamespacePolicies
+from tonnage.cluster.objects import LimitRange, PriorityClass, ResourceQuota
+
+Json = dict[str, Any]
+
+RUNTIME_CLASSES = {"sandboxed": {"cpu": "250m", "memory": "64Mi"}, "plain": {}}
+_CLASSES = (("critical", 1_000_000, None), ("high", 1000, None), ("low", -10, None), ("quiet", 5, "Never"))
+
+
+@dataclass(kw_only=True)
+class World:
+    """One namespace and what rules in it."""
+
+    namespace: str
+    limit_ranges: list[Json] = field(default_factory=list)
+    quotas: list[Json] = field(default_factory=list)
+    used: dict[str, Json] = field(default_factory=dict)
+    """Per quota, the status set by hand; empty where the controller's own count stands."""
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}"
+
+    def policies(self, classes: list[PriorityClass]) -> NamespacePolicies:
+        return NamespacePolicies(
+            limit_ranges=msgspec.convert(self.limit_ranges, list[LimitRange]),
+            quotas=msgspec.convert(self.quotas, list[ResourceQuota]),
+            priority_classes=classes,
+            runtime_classes=RUNTIME_CLASSES,
+        )
+
+
+def create_cluster_objects(api: ApiServer, prefix: str) -> None:
+    """Priority and runtime classes that all worlds share; those of an earlier run are kept."""
+    for name, value, policy in _CLASSES:
+        body: Json = {"metadata": {"name": name}, "value": value}
+        if policy is not None:
+            body["preemptionPolicy"] = policy
+        api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    for name, overhead in RUNTIME_CLASSES.items():
+        body = {"metadata": {"name": name}, "handler": prefix}
+        if overhead:
+            body["overhead"] = {"podFixed": overhead}
+        api.create("/apis/node.k8s.io/v1/runtimeclasses", body)
+
+
+def create_worlds(api: ApiServer, random: Random, prefix: str, count: int) -> list[World]:
+    """Make the namespaces, wait until the controllers have seen them, and set the quotas' status."""
+    seeds = [(f"{prefix}-{index}", random.randrange(2**32)) for index in range(count)]
+    return list(in_parallel(lambda seed: _create_world(api, *seed), seeds))
+
+
+def read_quotas(api: ApiServer, world: World) -> list[Json]:
+    """The world's quotas as they are now."""
+    answer = api.get(f"{world.path}/resourcequotas")
+    return sorted(answer.body["items"], key=lambda item: str(item["metadata"]["name"]))
+
+
+def status_of(quotas: list[Json]) -> list[Json]:
+    """What of a quota's status answers depend on."""
+    return [quota.get("status", {}) for quota in quotas]
+
+
+def set_status(api: ApiServer, world: World) -> None:
+    """Write the wanted status (again) and remember the quotas as they then are."""
+    for quota in read_quotas(api, world):
+        name = quota["metadata"]["name"]
+        if name in world.used:
+            status = {"hard": quota["spec"]["hard"], "used": None}
+            api.patch(f"{world.path}/resourcequotas/{name}/status", {"status": status})
+            api.patch(f"{world.path}/resourcequotas/{name}/status", {"status": {"used": world.used[name]}})
+    world.quotas = read_quotas(api, world)
+
+
+def delete_worlds(api: ApiServer, worlds: list[World]) -> None:
+    """Ask for the namespaces to go; nobody waits for it."""
+    for world in worlds:
+        api.delete(f"/api/v1/namespaces/{world.namespace}")
+
+
+def _create_world(api: ApiServer, namespace: str, seed: int) -> World:
+    random = Random(seed)
+    world = World(namespace=namespace)
+    _must(api.create("/api/v1/namespaces", {"metadata": {"name": namespace}}))
+    api.wait_for(f"{world.path}/serviceaccounts/default", lambda answer: answer.ok)
+    counted = random.random() < 0.3
+    if counted:
+        _populate(api, random, world)
+    for index in range(random.choice((0, 1, 1, 1, 2))):
+        answer = api.create(f"{world.path}/limitranges", generate_limit_range(random, f"lr{index}"))
+        if answer.ok:
+            world.limit_ranges.append(answer.body)
+    for index in range(random.choice((0, 1, 1, 2, 3))):
+        answer = api.create(f"{world.path}/resourcequotas", generate_quota(random, f"rq{index}"))
+        if answer.ok and not counted:
+            hard = answer.body["spec"]["hard"]
+            world.used[f"rq{index}"] = generate_used(random, hard)
+    api.wait_for(f"{world.path}/resourcequotas", _all_counted)
+    set_status(api, world)
+    return world
+
+
+def _populate(api: ApiServer, random: Random, world: World) -> None:
+    """Real pods and claims, some pods already finished, for the controller to count."""
+    for index in range(random.choice((2, 3, 4))):
+        pod = generate_pod(random)
+        pod["metadata"]["name"] = f"pod{index}"
+        pod["spec"]["schedulerName"] = "nobody"
+        answer = api.create(f"{world.path}/pods", pod)
+        if answer.ok and random.random() < 0.3:
+            phase = random.choice(("Succeeded", "Failed"))
+            api.patch(f"{world.path}/pods/pod{index}/status", {"status": {"phase": phase}})
+    for index in range(random.choice((0, 1, 2))):
+        claim = generate_claim(random)
+        claim["metadata"]["name"] = f"claim{index}"
+        api.create(f"{world.path}/persistentvolumeclaims", claim)
+
+
+def _all_counted(answer: Answer) -> bool:
+    quotas = answer.body["items"]
+    return all(quota.get("status", {}).get("hard") == quota["spec"]["hard"] for quota in quotas)
+
+
+def _must(answer: Answer) -> None:
+    if not answer.ok:
+        raise RuntimeError(f"the API server refused to set up the suite: {answer.message}")
