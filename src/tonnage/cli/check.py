@@ -36,6 +36,7 @@ def read_document(name: str) -> bytes | Mistake:
     from tonnage.spec.mistakes import Mistake
     from tonnage.spec.reading import MAX_BYTES, too_large
 
+    hint: str | None
     try:
         if name == "-":
             return sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -17,8 +17,8 @@ import click
 def schema(kind: str, output: str) -> None:
     """Print the JSON schema of a document kind, for editors.
 
-    Save it and name it in the first line of a document, and an editor with YAML support completes and checks as you
-    type:
+    Save it and name it in the first line of a document, and an editor with YAML support completes and checks
+    as you type:
 
     \b
         tonnage schema run > run.schema.json
@@ -26,6 +26,7 @@ def schema(kind: str, output: str) -> None:
     """
     import json
 
+    del output  # every command takes -o json; this one has no other form
     from tonnage.spec.schema import schema_of
 
     click.echo(json.dumps(schema_of(kind.capitalize()), indent=2, ensure_ascii=False))

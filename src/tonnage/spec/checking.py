@@ -1,8 +1,8 @@
 """Check documents: every mistake of every document at once, and the documents that are good.
 
-Reading finds what is wrong with the file, the models find what is wrong with single values, the rules find what
-contradicts itself. The rules run also when values are wrong: those values are taken out first, so that one typo does
-not hide a contradiction elsewhere.
+Reading finds what is wrong with the file, the models find what is wrong with single values, the rules find
+what contradicts itself. The rules run also when values are wrong: those values are taken out first, so that
+one typo does not hide a contradiction elsewhere.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Kept(list[Any]):
 
 
 def _without_errors(model: type[Part], content: Any, errors: list[Any]) -> tuple[Any, Any]:
-    """The document without its wrong values, and its value as far as it then makes sense (None where it does not)."""
+    """The document without its wrong values, and what it then means (None where that is nothing)."""
     for _ in range(3):
         wrong = {_wrong_place(content, error) for error in errors}
         content = _without(content, wrong, ())
@@ -160,9 +160,12 @@ def _original(path: Path, content: Any) -> Path:
     """A path in what is left of a document as a path in the file."""
     steps: list[str | int] = []
     for step in path:
-        is_item = isinstance(content, list) and isinstance(step, int) and step < len(content)
-        steps.append(_stood(content, step) if is_item else step)
-        content = content[step] if is_item else content.get(step) if isinstance(content, dict) else None
+        if isinstance(content, list) and isinstance(step, int) and step < len(content):
+            steps.append(_stood(content, step))
+            content = content[step]
+        else:
+            steps.append(step)
+            content = content.get(step) if isinstance(content, dict) else None
     return tuple(steps)
 
 

@@ -1,4 +1,4 @@
-"""The Cluster document: node pools, their GPUs, prices and schedules, written by hand to plan without a cluster."""
+"""The Cluster document: node pools, GPUs, prices, schedules; written by hand to plan without a cluster."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Pool(Part):
     sharing: Sharing = Sharing()
     """How one GPU serves several pods."""
 
-    labels: dict[LabelKey, LabelValue] = {}
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels of each node, beside the usual ones."""
 
     taints: tuple[Taint, ...] | None = None

@@ -1,8 +1,8 @@
 """Every code a document can earn, with the sentence that explains it.
 
-Codes are stable: a script may match them. A number is never given to another mistake, so new ones go at the end of
-their block. Blocks: 001-010 the file, 011-029 one value, 030-049 values that contradict each other, 050-069 remarks
-(legal, but worth a look), 070-079 manifests taken over by `tonnage init --from`.
+Codes are stable: a script may match them. A number is never given to another mistake, so new ones go at the
+end of their block. Blocks: 001-010 the file, 011-029 one value, 030-049 values that contradict each other,
+050-069 remarks (legal, but worth a look), 070-079 manifests taken over by `tonnage init --from`.
 """
 
 from __future__ import annotations

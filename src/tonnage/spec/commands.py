@@ -1,7 +1,7 @@
 """A command: a list of words, or one line that is split as a shell would (no shell runs it).
 
-A line that needs a shell (pipes, `&&`, `$HOME`, several lines) is run by one: `sh -c` with `exec` semantics left to the
-author, exactly as written, because splitting it would silently change what it does.
+A line that needs a shell (pipes, `&&`, `$HOME`, several lines) is run by one: `sh -c` with `exec` semantics
+left to the author, exactly as written, because splitting it would silently change what it does.
 """
 
 from __future__ import annotations

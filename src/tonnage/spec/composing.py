@@ -1,9 +1,10 @@
 """From YAML events to a tree of located nodes, with walls against files that are built to hurt.
 
-PyYAML's own composer recurses once per level and expands nothing until it is too late, so the tree is built here, from
-its event stream, without recursion. Three walls, each checked as the events arrive: how deep, how many nodes, and how
-many nodes once every alias is expanded (the "billion laughs" file is a few hundred bytes whose expansion is not).
-The events come from libyaml where PyYAML has it, from PyYAML's own parser otherwise.
+PyYAML's own composer recurses once per level and expands nothing until it is too late, so the tree is built
+here, from its event stream, without recursion. Three walls, each checked as the events arrive: how deep,
+how many nodes, and how many nodes once every alias is expanded (the "billion laughs" file is a few hundred
+bytes whose expansion is not). The events come from libyaml where PyYAML has it, from PyYAML's own parser
+otherwise.
 """
 
 from __future__ import annotations
@@ -186,9 +187,9 @@ def _events(text: str) -> Iterator[Any]:
 
 def _parser(text: str) -> Any:
     if yaml.__with_libyaml__:
-        from yaml.cyaml import CParser
+        from yaml import cyaml
 
-        return CParser(text)
+        return vars(cyaml)["CParser"](text)  # the type stubs do not know it
     from yaml.loader import SafeLoader
 
     return SafeLoader(text)

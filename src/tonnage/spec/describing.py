@@ -1,7 +1,7 @@
 """What the models know about themselves: which fields a part has, what each is for, where each leads.
 
-Suggestions, the JSON schema, the reference page and the origin of values all walk the documents by these functions,
-so a field added to a model appears in all of them.
+Suggestions, the JSON schema, the reference page and the origin of values all walk the documents by these
+functions, so a field added to a model appears in all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ def fields_of(part: type[Part]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in part.model_fields.items()}
 
 
-@cache
 def inner_part(annotation: Any) -> type[Part] | None:
     """The part that a field holds, alone, in a list or by name; None for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, Part):

@@ -1,7 +1,7 @@
 """Write documents back: what was said, in its friendliest form, as YAML that reads as the same document.
 
-Only what was said is written, so defaults may become better later. Texts that YAML 1.1 or 1.2 would read as something
-else are quoted: what we write means the same to every reader.
+Only what was said is written, so defaults may become better later. Texts that YAML 1.1 or 1.2 would read as
+something else are quoted: what we write means the same to every reader.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def write_yaml(value: Any) -> str:
 class _Dumper(yaml.SafeDumper):
     """PyYAML's dumper, which knows that YAML 1.2 reads `1e5`, `0o7` and `+1` as numbers too."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - its signature
         return True
 
 

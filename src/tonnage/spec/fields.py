@@ -1,7 +1,8 @@
-"""How a friendly literal becomes a field: parsed on the way in, friendly on the way out, a pattern in the schema.
+"""How a friendly literal becomes a field: parsed on the way in, friendly on the way out, a pattern in the
+schema.
 
-This is the seam between our literals, which know nothing of pydantic, and the documents, which are pydantic models.
-A field type is the literal's own value type annotated with a `Friendly`.
+This is the seam between our literals, which know nothing of pydantic, and the documents, which are pydantic
+models. A field type is the literal's own value type annotated with a `Friendly`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Friendly:
         return {**shape, "examples": list(self.examples)}
 
     def _taken(self, value: Any) -> Any:
-        # A value that is one already is kept: defaults are written as values, and models are built in code too.
+        # A value that is one already is kept: models are built in code too.
         return value if _is_value_of(self.parse, value) else self.parse(value)
 
 

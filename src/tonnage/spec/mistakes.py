@@ -1,7 +1,8 @@
 """A mistake in a document: a `Problem` that knows its file, line and field.
 
-The five parts of every message stay those of `tonnage.errors.Problem`; a document adds where in the file it was
-written, which field it was about, and whether it stops anything (a mistake) or is only worth a look (a remark).
+The five parts of every message stay those of `tonnage.errors.Problem`; a document adds where in the file it
+was written, which field it was about, and whether it stops anything (a mistake) or is only worth a look (a
+remark).
 """
 
 from __future__ import annotations

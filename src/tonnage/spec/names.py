@@ -1,4 +1,4 @@
-"""Names and other short texts with Kubernetes' own grammars, each with the nearest legal spelling as a hint."""
+"""Names and other short texts by Kubernetes' own grammars, each with the nearest legal spelling as hint."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class SecretKey:
 
     @classmethod
     def parse(cls, value: Any) -> SecretKey:
-        """Read `secret-name/key`; anything else may be the secret itself, so it is never repeated in the message."""
+        """Read `secret-name/key`; anything else may be the secret itself, so no message repeats it."""
         match = _SECRET.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             raise LiteralError(

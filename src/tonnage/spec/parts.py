@@ -1,19 +1,20 @@
-"""What every part of a document has in common: frozen, camelCase, no unknown fields, a description on each field.
+"""What every part of a document has in common: frozen, camelCase, no unknown fields, a description on each
+field.
 
-A part may have a *short form*: `budget: $400/week` for `budget: {limit: $400/week}`. The class names the field that a
-bare value fills (`short`), the reader takes both, and the writer uses the short form whenever nothing else was said.
+A part may have a *short form*: `budget: $400/week` for `budget: {limit: $400/week}`. The class names the
+field that a bare value fills (`short`), the reader takes both, and the writer uses the short form whenever
+nothing else was said.
 
-The text under a field is its description, for the schema and the reference (`describing.py` reads it from the source:
-letting pydantic do that on import would cost every command a tenth of a second).
+The text under a field is its description, for the schema and the reference (`describing.py` reads it from
+the source: letting pydantic do that on import would cost every command a tenth of a second).
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic.functional_serializers import SerializerFunctionWrapHandler
 
 
 def field_name(python_name: str) -> str:

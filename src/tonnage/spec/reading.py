@@ -1,8 +1,8 @@
 """Read a file's bytes into documents whose every value knows its line.
 
-Pure: it takes bytes or text and a name, and opens nothing. What cannot be read is a `Mistake`, never an exception, and
-a file that breaks off half-way still gives the documents before the break. Whoever opens the file should read at most
-`MAX_BYTES + 1` bytes: one more than we accept is enough to refuse it.
+Pure: it takes bytes or text and a name, and opens nothing. What cannot be read is a `Mistake`, never an
+exception, and a file that breaks off half-way still gives the documents before the break. Whoever opens the
+file should read at most `MAX_BYTES + 1` bytes: one more than we accept is enough to refuse it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a plain YAML scalar means: the core schema of YAML 1.2, not the surprises of 1.1.
 
-Under 1.1 (PyYAML's default) `no` is false, `0755` is 493, `12:30:45` is 45045 and `2024-01-01` a date; in training
-documents each of those was meant as the text it is. Numbers remember how they were written, so that an environment
-value `1e-5` or a label `1.10` reaches the container as the author wrote it.
+Under 1.1 (PyYAML's default) `no` is false, `0755` is 493, `12:30:45` is 45045 and `2024-01-01` a date; in
+training documents each of those was meant as the text it is. Numbers remember how they were written, so
+that an environment value `1e-5` or a label `1.10` reaches the container as the author wrote it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class WrittenFloat(float):
 def plain_scalar(text: str) -> Scalar:
     """The value of an unquoted scalar.
 
-    >>> plain_scalar("no"), plain_scalar("0755"), plain_scalar("1e3"), plain_scalar("12:30"), plain_scalar("~")
-    ('no', 755, 1000.0, '12:30', None)
+    >>> plain_scalar("no"), plain_scalar("0755"), plain_scalar("1e3"), plain_scalar("12:30")
+    ('no', 755, 1000.0, '12:30')
     """
     if text in _NULL:
         return None

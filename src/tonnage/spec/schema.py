@@ -1,6 +1,8 @@
-"""The JSON schema of each kind, for editors: draft 2020-12, a description on every field, literals as patterns.
+"""The JSON schema of each kind, for editors: draft 2020-12, a description on every field, literals as
+patterns.
 
-A part with a short form is "the mapping, or what the short form takes", so an editor accepts what `tonnage check` does.
+A part with a short form is "the mapping, or what the short form takes", so an editor accepts what `tonnage
+check` does.
 """
 
 from __future__ import annotations

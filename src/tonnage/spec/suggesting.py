@@ -1,7 +1,8 @@
 """What was probably meant by a field that does not exist.
 
-In this order: the same letters in another case (`micro_batch`), what the same idea is called in Kubernetes or in other
-tools (`replicas`, `timeout`), a near spelling at the same level, the same name at another level (`gpus` beside `spec`).
+In this order: the same letters in another case (`micro_batch`), what the same idea is called in Kubernetes
+or in other tools (`replicas`, `timeout`), a near spelling at the same level, the same name at another level
+(`gpus` beside `spec`).
 """
 
 from __future__ import annotations

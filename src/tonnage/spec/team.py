@@ -1,11 +1,10 @@
-"""The Team document: whose namespace it is, what it is guaranteed, where its walls stand, what it may spend."""
+"""The Team document: its namespace, what it is guaranteed, where its walls stand, what it may spend."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_serializer, model_validator
-from pydantic.functional_serializers import SerializerFunctionWrapHandler
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from tonnage.spec.budget import Budget
 from tonnage.spec.fields import (
@@ -109,7 +108,7 @@ class Storage(ShortPart):
     claims: NotNegative | None = None
     """Number of PersistentVolumeClaims."""
 
-    classes: dict[DnsName, StorageClassWall] = {}
+    classes: dict[DnsName, StorageClassWall] = Field(default_factory=dict)
     """Walls by StorageClass."""
 
 
@@ -134,7 +133,7 @@ class Objects(Part):
     load_balancers: NotNegative | None = None
     """Services of type LoadBalancer."""
 
-    other: dict[DnsName, NotNegative] = {}
+    other: dict[DnsName, NotNegative] = Field(default_factory=dict)
     """Any other sort by resource and group, such as `jobsets.jobset.x-k8s.io: 20`."""
 
 
@@ -177,7 +176,7 @@ class ContainerBounds(Part):
     """No container may ask for less."""
 
     max: Amounts = Amounts()
-    """No container may ask for more. A GPU maximum never becomes a default, as it would in a plain LimitRange."""
+    """No container may ask for more. A GPU maximum never becomes a default, as in a plain LimitRange."""
 
 
 class ClaimBounds(Part):
@@ -220,13 +219,13 @@ class TeamSpec(Part):
     members: tuple[Member, ...] = ()
     """Who belongs to it."""
 
-    labels: dict[LabelKey, LabelValue] = {}
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels of the namespace and of everything made in it."""
 
     cost_centre: Text | None = None
     """Whom the bill goes to."""
 
-    gpus: dict[GpuType, GpuShare] = {}
+    gpus: dict[GpuType, GpuShare] = Field(default_factory=dict)
     """GPUs by type, `guaranteed..maximum`: `h100: 8..32`; `any` stands for every type not named."""
 
     compute: Compute = Compute()

@@ -1,9 +1,10 @@
 """Friendly literals: one small value and one parser per way of writing an amount.
 
-Each literal reads what people write (`64Gi..128Gi`, `$400/week`, `20m`, `8 x h100`), keeps the exact amount (bytes,
-millicores, seconds, micro-dollars: whole numbers, never floats), and prints itself back in the friendliest form that
-reads as the same value: `parse(str(value)) == value` is a property test for every one of them.
-A parser raises `LiteralError`, which says what was expected and what to try; it knows nothing of files or fields.
+Each literal reads what people write (`64Gi..128Gi`, `$400/week`, `20m`, `8 x h100`), keeps the exact amount
+(bytes, millicores, seconds, micro-dollars: whole numbers, never floats), and prints itself back in the
+friendliest form that reads as the same value: `parse(str(value)) == value` is a property test for every one
+of them. A parser raises `LiteralError`, which says what was expected and what to try; it knows nothing of
+files or fields.
 """
 
 from tonnage.spec.literals.counts import CountRange

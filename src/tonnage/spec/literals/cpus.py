@@ -89,7 +89,7 @@ def _text(value: object) -> str | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
-        return format(value, "f") if value == value and abs(value) < 1e9 else None
+        return format(value, "f") if abs(value) < 1e9 else None
     if isinstance(value, int):
         return str(value) if 0 <= value < 10**9 else None
     return value.strip() if isinstance(value, str) else None

@@ -1,7 +1,7 @@
 """Durations: `20m`, `1h30m`, `2d`, `1.5h`; `auto` where we may choose; `10s..5m` for bounds.
 
-Units go from large to small, each at most once: `w d h m s ms`. A bare number is refused, because half the world's
-tools read it as seconds and the other half as minutes.
+Units go from large to small, each at most once: `w d h m s ms`. A bare number is refused, because half the
+world's tools read it as seconds and the other half as minutes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """GPUs per node: `8`, `8 x h100`, `0.5`, `24GB..80GB`, `2 x 40GB..`, or `{count, type, memory}`.
 
-A memory range asks for any GPU whose memory lies in it. A count below one asks for part of a GPU: Kubernetes cannot
-give that on `nvidia.com/gpu`, so it is kept as asked and answered later with a slice or a shared GPU, not refused here.
+A memory range asks for any GPU whose memory lies in it. A count below one asks for part of a GPU:
+Kubernetes cannot give that on `nvidia.com/gpu`, so it is kept as asked and answered later with a slice or a
+shared GPU, not refused here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PATTERN = rf"{COUNT_PATTERN}|({COUNT_PATTERN}\s?x\s?)?({TYPE_PATTERN}|{MEMORY_PA
 MOST = 1024
 
 _COUNT = re.compile(r"\d{1,4}(\.\d{1,3}0*)?", re.ASCII)
-_TIMES = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:x|\*|×)\s*(\S.*)", re.ASCII | re.IGNORECASE)
+_TIMES = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:x|\*|\u00d7)\s*(\S.*)", re.ASCII | re.IGNORECASE)
 _TYPE = re.compile(TYPE_PATTERN, re.ASCII)
 _COLON = re.compile(r"([a-z][\w.-]*):(\d+)", re.ASCII | re.IGNORECASE)
 _REVERSED = re.compile(r"([a-z][\w.-]*)\s*(?:x|\*)\s*(\d+)|(\d+)\s+([a-z][\w.-]*)", re.ASCII | re.IGNORECASE)
@@ -95,7 +96,7 @@ class Gpus:
         )
 
     def as_written(self) -> int | float | str | dict[str, int | float | str]:
-        """The form a document carries: a number, a text, or the mapping where both type and memory are given."""
+        """The form a document carries: a number, a text, or the mapping if type and memory are both given."""
         number = int(self.count) if not self.is_fraction else float(self.count)
         if self.type is not None and self.min_memory is not None:
             return {"count": number, "type": self.type, "memory": self.memory_text() or ""}
@@ -127,7 +128,7 @@ def _milli(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         text = str(value) if 0 <= value < 10_000 else ""
     if isinstance(value, float):
-        text = format(value, "f") if value == value and abs(value) < 10_000 else ""
+        text = format(value, "f") if abs(value) < 10_000 else ""
     if not text or not _COUNT.fullmatch(text):
         raise LiteralError(CODE, f"{shown(value)} is not a number of GPUs", expected=EXPECTED)
     milli = int(Decimal(text) * 1000)

@@ -26,7 +26,7 @@ _BARE = re.compile(rf"(?:usd\s?)?{_NUMBER}\s?(?:usd|dollars?)?(?:\s?/\s?([a-z]+)
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount or a range of amounts in micro-dollars, once (`per` is None) or per hour, day, week or month."""
+    """Micro-dollars, from low to high: once (`per` is None) or per hour, day, week or month."""
 
     low: int
     high: int

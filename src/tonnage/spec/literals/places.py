@@ -1,6 +1,7 @@
 """Where bytes live: `pvc/ckpt`, `s3://bucket/prefix`, `nfs://server/path`, `emptyDir`, a path.
 
-The scheme decides whether something survives a pod and a node, so it is part of the value and not guessed later.
+The scheme decides whether something survives a pod and a node, so it is part of the value and not guessed
+later.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Place:
 
     @property
     def outlives_pod(self) -> bool:
-        """Whether what is written here is still there after the pod is gone (a bare path is inside the container)."""
+        """Whether it is still there after the pod is gone (a bare path is inside the container)."""
         return self.scheme not in ("emptyDir", "path")
 
     @classmethod
@@ -55,9 +56,8 @@ class Place:
                     hint="put them into a Kubernetes Secret and name it under spec.secrets",
                 )
             return cls(match[1], match[2], match[3] or "")
-        if text.startswith(("/", "./", "../")) or text == ".":
-            if "\n" not in text:
-                return cls("path", "", text)
+        if (text.startswith(("/", "./", "../")) or text == ".") and "\n" not in text:
+            return cls("path", "", text)
         raise LiteralError(CODE, f"{shown(value)} is not a place", expected=EXPECTED, hint=_hint(text))
 
     def __str__(self) -> str:

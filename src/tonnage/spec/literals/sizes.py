@@ -1,8 +1,9 @@
 """Sizes in bytes: `64Gi`, `64GB`, `1.5TiB`; and shares of them: `auto`, `64Gi`, `64Gi..128Gi`.
 
-Two families are read and kept apart, as Kubernetes and data sheets do: `Ki Mi Gi Ti` (and `KiB MiB ...`) are powers of
-1024, `k M G T` (and `kB MB GB TB`) powers of 1000. A bare small number is refused: people who write `memory: 64` mean
-64 Gi and Kubernetes would give them 64 bytes. `512m` is refused for the same reason: Kubernetes reads milli-bytes.
+Two families are read and kept apart, as Kubernetes and data sheets do: `Ki Mi Gi Ti` (and `KiB MiB ...`)
+are powers of 1024, `k M G T` (and `kB MB GB TB`) powers of 1000. A bare small number is refused: people who
+write `memory: 64` mean 64 Gi and Kubernetes would give them 64 bytes. `512m` is refused for the same
+reason: Kubernetes reads milli-bytes.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from tonnage.cluster.gpus import find_gpu, nearest_gpus
 from tonnage.spec.literals import Place
 from tonnage.spec.mistakes import Path
+from tonnage.spec.parts import field_name
 from tonnage.spec.rules.remarks import Remark
 from tonnage.spec.rules.secrets import looks_secret
-from tonnage.spec.parts import field_name
 from tonnage.spec.run import Run
 from tonnage.spec.run.storage import Volume
 
@@ -23,6 +23,10 @@ _UNDOES = {
     "LOCAL_RANK": "it is set for each rank",
 }
 _FRAMEWORK_OF = {
+    "PyTorchJob": ("torch", "deepspeed"),
+    "TFJob": ("tensorflow",),
+    "MPIJob": ("mpi", "horovod", "deepspeed"),
+}
     "PyTorchJob": ("torch", "deepspeed"),
     "TFJob": ("tensorflow",),
     "MPIJob": ("mpi", "horovod", "deepspeed"),
@@ -45,7 +49,7 @@ def deadline_before_checkpoint(run: Run) -> Iterator[Remark]:
 
 
 def several_nodes_need_whole_gpus(run: Run) -> Iterator[Remark]:
-    """Ranks on several nodes cannot share a GPU each with strangers: collectives wait for the slowest share."""
+    """Ranks on several nodes cannot each share a GPU with strangers: all wait for the slowest share."""
     if run.spec.nodes.high > 1 and run.spec.gpus.is_fraction:
         yield Remark(
             code="DOC-035",
@@ -200,7 +204,7 @@ def one_name_one_variable(run: Run) -> Iterator[Remark]:
 
 
 def shm_within_memory(run: Run) -> Iterator[Remark]:
-    """/dev/shm is memory: a segment as large as the limit gets the container killed, not the write refused."""
+    """/dev/shm is memory: a segment as large as the limit gets the container killed."""
     shm, memory = run.spec.shm.limit, run.spec.memory.limit
     if shm is not None and memory is not None and shm >= memory:
         yield Remark(

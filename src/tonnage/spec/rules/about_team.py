@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from tonnage.cluster.gpus import find_gpu, nearest_gpus
@@ -135,7 +136,7 @@ def members_once(team: Team) -> Iterator[Remark]:
 
 
 def _ordered(part: str, resource: str | None, steps: list[tuple[str, Any]]) -> Iterator[Remark]:
-    for (low_name, low), (high_name, high) in zip(steps, steps[1:], strict=False):
+    for (low_name, low), (high_name, high) in pairwise(steps):
         if low > high:
             path: tuple[str, ...] = ("spec", part, low_name, *((resource,) if resource else ()))
             yield Remark(

@@ -50,9 +50,9 @@ class RunSpec(Part):
     """Kueue LocalQueue to wait in; the team's when not given."""
 
     priority: DnsName = "normal"
-    """`critical`, `high`, `normal`, `low`, or the name of a PriorityClass. Critical and high runs are Guaranteed."""
+    """`critical`, `high`, `normal`, `low`, or a PriorityClass. Critical and high runs are Guaranteed."""
 
-    labels: dict[LabelKey, LabelValue] = {}
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels put on every object and pod that the run creates."""
 
     # -- what runs
@@ -65,10 +65,10 @@ class RunSpec(Part):
     command: Command | None = None
     """What to run: a line or a list of words. `{microBatch}` and `{accumulation}` are filled in."""
 
-    env: dict[EnvName, Text] = {}
+    env: dict[EnvName, Text] = Field(default_factory=dict)
     """Environment variables. Secrets go under `secrets`."""
 
-    secrets: dict[EnvName, SecretKey] = {}
+    secrets: dict[EnvName, SecretKey] = Field(default_factory=dict)
     """Environment variables from Kubernetes Secrets: `HF_TOKEN: secret-name/key`. Never a value."""
 
     service_account: DnsName | None = None
@@ -157,9 +157,9 @@ class RunSpec(Part):
     """Who may talk to the ranks."""
 
     i_accept_losing_work: Flag = False
-    """Run without checkpoints, or with checkpoints on storage that dies with the pod, although work can be lost."""
+    """Run without checkpoints, or with checkpoints that die with the pod, although work can be lost."""
 
-    pod_template: dict[str, Any] = {}
+    pod_template: dict[str, Any] = Field(default_factory=dict)
     """Strategic-merge patch of the pod (`metadata`, `spec`), applied last: for whatever has no field here."""
 
 
