@@ -17,16 +17,12 @@ _SOURCES = ("pvc", "nfs", "empty_dir", "secret", "config_map", "host_path")
 _SINGLE_POD = ("Job", "local")
 _UNDOES = {
     "CUDA_VISIBLE_DEVICES": "Kubernetes chooses the GPUs; setting it can show another pod's or hide yours",
-    "NVIDIA_VISIBLE_DEVICES": "Kubernetes chooses the GPUs; setting it shows the pod GPUs that are not its own",
+    "NVIDIA_VISIBLE_DEVICES": "Kubernetes chooses the GPUs; setting it shows GPUs that are not yours",
     "WORLD_SIZE": "it is set for each rank",
     "RANK": "it is set for each rank",
     "LOCAL_RANK": "it is set for each rank",
 }
 _FRAMEWORK_OF = {
-    "PyTorchJob": ("torch", "deepspeed"),
-    "TFJob": ("tensorflow",),
-    "MPIJob": ("mpi", "horovod", "deepspeed"),
-}
     "PyTorchJob": ("torch", "deepspeed"),
     "TFJob": ("tensorflow",),
     "MPIJob": ("mpi", "horovod", "deepspeed"),
