@@ -29,7 +29,10 @@ class Target:
     """The server's address, or how old a snapshot is."""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}" + (f" ({self.detail})" if self.detail else "")
+        if not self.detail:
+            return f"{self.kind} {self.name}"
+        is_address = "://" in self.detail
+        return f"{self.kind} {self.name}" + (f" ({self.detail})" if is_address else f", {self.detail}")
 
 
 @dataclass(frozen=True)

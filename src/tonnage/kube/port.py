@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import msgspec
 
+from tonnage import __version__
 from tonnage.clock import Clock, SystemClock
 from tonnage.cluster.port import Answer, Change, Permission, Target
 from tonnage.cluster.snapshot import FORBIDDEN, NOT_INSTALLED, Gap, Snapshot
@@ -79,6 +80,7 @@ class KubeCluster:
             source=str(self._target),
             server_version=self.client.server_version(),
             namespace=namespace,
+            written_by=f"tonnage {__version__}",
         )
         write_saved(file, header, self._sections(namespace, gaps), gaps)
 

@@ -26,13 +26,13 @@ from typing import IO, Any
 
 import msgspec
 
-from tonnage import __version__
 from tonnage.cluster.port import Answer, Change, ChangeKind, Permission, Target
 from tonnage.cluster.snapshot import Gap, Snapshot
 from tonnage.errors import DocumentError, Problem, RefusedError
 from tonnage.kube.assembling import assemble
 from tonnage.kube.decoding import Decoder, without_collecting
 from tonnage.kube.kinds import KINDS, Kind, find_kind
+from tonnage.kube.scrubbing import scrub
 
 API_VERSION = "tonnage.dev/v1alpha1"
 KIND = "Snapshot"
@@ -46,7 +46,7 @@ class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     source: str
     server_version: str = ""
     namespace: str = ""
-    written_by: str = f"tonnage {__version__}"
+    written_by: str = ""
 
 
 class SavedList(msgspec.Struct, frozen=True, rename="camel"):
@@ -194,6 +194,18 @@ class SavedCluster:
             gaps=gaps,
         )
 
+    def save(self, file: IO[bytes], namespace: str = "") -> None:
+        """Write it again: all of it, or one namespace."""
+        header = msgspec.structs.replace(
+            self.saved.metadata, namespace=namespace or self.saved.metadata.namespace
+        )
+        sections = (
+            Section(kind, held.api_version, _kept(held.items, kind, namespace))
+            for kind in KINDS
+            if (held := self.saved.resources.get(kind.full_name)) is not None
+        )
+        write_saved(file, header, sections, self.saved.gaps)
+
     async def follow(self, resources: Sequence[str], namespace: str = "") -> AsyncIterator[Change]:
         for resource in resources:
             kind = find_kind(resource)
@@ -247,6 +259,15 @@ class SavedCluster:
 
 
 _SAVE_AGAIN = "save it again with `tonnage snapshot --save FILE`"
+
+
+def _kept(items: Iterable[msgspec.Raw], kind: Kind, namespace: str) -> Iterator[bytes]:
+    # Scrubbed once more: the file may come from somebody else's hands.
+    for item in items:
+        document = scrub(msgspec.json.decode(item))
+        place = (document.get("metadata") or {}).get("namespace", "") if isinstance(document, dict) else ""
+        if not (namespace and kind.namespaced) or place == namespace:
+            yield msgspec.json.encode(document)
 
 
 def _unpack(data: bytes, path: Path) -> bytes:

@@ -1,0 +1,78 @@
+"""`tonnage doctor`: what a cluster can do for you, and why not, each line with its remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tonnage.cli.target import Looking, target_options
+
+if TYPE_CHECKING:
+    from tonnage.reporting.doctor import Check, DoctorView
+
+MARKS = {
+    "ok": ("ok", "good"),
+    "absent": ("-", "quiet"),
+    "problem": ("NO", "bad"),
+    "unknown": ("?", "warning"),
+}
+
+
+@click.command()
+@target_options
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Print JSON for programs."
+)
+@click.option("--all", "show_all", is_flag=True, help="Also explain what is optional and not there.")
+def doctor(looking: Looking, output: str, show_all: bool) -> None:
+    """Say what a cluster can do for you, and why not.
+
+    Version and feature gates, nodes and GPUs, storage, add-ons, and what you are allowed to do, verb by
+    verb. Exit code 1 when something people come for cannot work.
+    """
+    from tonnage.kube.examining import gather_facts
+    from tonnage.reporting.doctor import examine
+
+    view = examine(gather_facts(looking.cluster, looking.namespace))
+    if output == "json":
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(view), indent=2))
+    else:
+        click.echo("\n".join(draw(view, show_all=show_all)))
+    raise click.exceptions.Exit(1 if view.problems else 0)
+
+
+def draw(view: DoctorView, *, show_all: bool) -> list[str]:
+    """The report as lines: verdict, then one line per check, its remedy below where there is one."""
+    from tonnage.cli.columns import heading
+    from tonnage.reporting.text import plural
+
+    verdict = f"{plural(view.problems, 'problem')} found" if view.problems else "fine"
+    lines = [f"{heading(view.source)}   {verdict}"]
+    area = ""
+    for check in view.checks:
+        if check.area != area:
+            area = check.area
+            lines += ["", f"  {heading(area)}"]
+        lines += _lines(check, show_all)
+    hidden = sum(check.state.value == "absent" for check in view.checks)
+    if hidden and not show_all:
+        lines += ["", f"  {plural(hidden, 'optional part')} not there (-): --all says how to get them"]
+    return lines
+
+
+def _lines(check: Check, show_all: bool) -> list[str]:
+    from tonnage.cli.columns import mark, width, wrapped
+
+    sign, state = MARKS[check.state.value]
+    room = width() - 29
+    text = wrapped(check.text, room) or [""]
+    lines = [f"    {mark(sign.ljust(3), state)} {check.subject[:20]:<20} {text[0]}"]
+    lines += [" " * 29 + line for line in text[1:]]
+    if check.remedy and (check.state.value in ("problem", "unknown") or show_all):
+        lines += [
+            " " * 29 + line for line in textwrap.wrap(f"-> {check.remedy}", room, subsequent_indent="   ")
+        ]
+    return lines

@@ -1,0 +1,172 @@
+"""Which cluster a command looks at: one set of options, one rule, one first line.
+
+    --on prod              a kubeconfig context
+    --on monday.json.gz    a saved snapshot
+    --on lab.yaml          a Cluster document
+    --on sandbox[:NAME]    a sandbox on this machine
+    (nothing)              the kubeconfig's current context
+
+A name that is both a file here and a context is refused rather than guessed: `./prod` means the file,
+`--context prod` the context. `sandbox` always means the sandbox. The first line on stderr says what was
+chosen.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tonnage.errors import Problem, TonnageError, UsageError
+
+if TYPE_CHECKING:
+    from tonnage.cluster.port import ClusterPort
+
+SNAPSHOT_SUFFIXES = (".json", ".json.gz", ".gz")
+DOCUMENT_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Looking:
+    """The cluster a command looks at, and the namespace (empty: all)."""
+
+    cluster: ClusterPort
+    namespace: str = ""
+
+    def announce(self) -> None:
+        """Say on stderr what is being looked at."""
+        place = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+        click.echo(f"looking at {self.cluster.target}, {place}", err=True)
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --on, --context, -n and -A; it receives `looking`, already announced."""
+
+    @wraps(command)
+    def wrapped(
+        *args: Any, on: str | None, context: str | None, namespace: str, all_namespaces: bool, **kwargs: Any
+    ) -> Any:
+        if namespace and all_namespaces:
+            raise UsageError(
+                Problem(code="TARGET-001", what="-n and -A contradict each other", hint="leave one out")
+            )
+        looking = Looking(find_cluster(on, context), namespace)
+        looking.announce()
+        return command(*args, looking=looking, **kwargs)
+
+    options = (
+        click.option(
+            "--on", metavar="TARGET", help="A context, snapshot file, Cluster file or sandbox[:NAME]."
+        ),
+        click.option("--context", metavar="NAME", help="A kubeconfig context, as in kubectl."),
+        click.option("-n", "--namespace", default="", metavar="NS", help="Look at one namespace only."),
+        click.option("-A", "--all-namespaces", is_flag=True, help="Look at all namespaces (the default)."),
+    )
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def find_cluster(on: str | None = None, context: str | None = None) -> ClusterPort:
+    """The cluster that --on or --context means; without either, the current context."""
+    if on is not None and context is not None:
+        raise UsageError(
+            Problem(code="TARGET-001", what="--on and --context both name a cluster", hint="leave one out")
+        )
+    if on is None:
+        return _by_context(context)
+    word, _, name = on.partition(":")
+    if word == "sandbox":
+        return _sandbox(name or "default")
+    path = Path(on).expanduser()
+    is_path = "/" in on or on.startswith("~")
+    if path.is_file():
+        if not is_path and on in _contexts():
+            raise UsageError(
+                Problem(
+                    code="TARGET-002",
+                    what=f"{on!r} is both a file here and a context",
+                    hint=f"write ./{on} for the file, or --context {on} for the context",
+                )
+            )
+        return _from_file(path)
+    if is_path or on.endswith((*SNAPSHOT_SUFFIXES, *DOCUMENT_SUFFIXES)):
+        if not is_path and on in _contexts():
+            return _by_context(on)
+        found = "a folder" if path.is_dir() else "no such file"
+        problem = Problem(code="TARGET-003", what=f"cannot look at {on}: {found}", hint=_save_hint(on))
+        raise UsageError(problem)
+    return _by_context(on)
+
+
+def _by_context(name: str | None) -> ClusterPort:
+    from tonnage.kube.client import KubeClient
+    from tonnage.kube.kubeconfig import find_access
+    from tonnage.kube.port import KubeCluster
+
+    return KubeCluster(KubeClient(find_access(os.environ, name)))
+
+
+def _contexts() -> set[str]:
+    """The contexts there are; a broken kubeconfig has none, and is reported when it is really needed."""
+    from tonnage.kube.kubeconfig import load_kubeconfig
+
+    try:
+        return set(load_kubeconfig(os.environ).contexts)
+    except TonnageError:
+        return set()
+
+
+def _sandbox(name: str) -> ClusterPort:
+    from tonnage.cluster.port import Target
+    from tonnage.kube.client import KubeClient
+    from tonnage.kube.kubeconfig import find_access
+    from tonnage.kube.port import KubeCluster
+    from tonnage.sandbox import find
+
+    sandbox = find(name)
+    if sandbox is None:
+        raise UsageError(
+            Problem(
+                code="TARGET-004",
+                what=f"there is no sandbox {name!r}",
+                hint=f"start it with `tonnage sandbox up --name {name}`; `tonnage sandbox status` lists them",
+            )
+        )
+    access = find_access(os.environ, kubeconfig=sandbox.kubeconfig)
+    return KubeCluster(KubeClient(access), target=Target("sandbox", name, access.server))
+
+
+def _from_file(path: Path) -> ClusterPort:
+    if _is_document(path):
+        return _from_document(path)
+    from tonnage.kube.saved import SavedCluster
+
+    return SavedCluster.open(path, now=dt.datetime.now(dt.UTC))
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file is a Cluster document rather than a snapshot: by name, else by how it begins."""
+    if path.name.endswith(DOCUMENT_SUFFIXES):
+        return True
+    if path.name.endswith(SNAPSHOT_SUFFIXES):
+        return False
+    with path.open("rb") as file:
+        start = file.read(64).lstrip()
+    return bool(start) and not start.startswith((b"{", b"\x1f\x8b"))
+
+
+def _from_document(path: Path) -> ClusterPort:
+    raise NotImplementedError
+
+
+def _save_hint(on: str) -> str:
+    if on.endswith(DOCUMENT_SUFFIXES):
+        return "`tonnage init cluster` writes a Cluster document to start from"
+    return "save one with `tonnage snapshot --save FILE`"
