@@ -17,10 +17,10 @@ _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="([^"]+)",stage="[^"]*"\
 
 def gather_facts(cluster: ClusterPort, namespace: str = "") -> Facts:
     """Everything the doctor may look at, of a live cluster or of a file."""
-    snapshot = cluster.observe(namespace)
     if not isinstance(cluster, KubeCluster):
         why = f"a {cluster.target.kind} does not hold them"
-        return Facts(snapshot=snapshot, gates_missing=why)
+        return Facts(snapshot=cluster.observe(namespace), gates_missing=why)
+    snapshot, _ = cluster.look(namespace)
     groups = cluster.client.groups()
     asked = [permission for need in needs(namespace, frozenset(groups)) for permission in need.permissions]
     asked = list(dict.fromkeys(asked))

@@ -50,6 +50,12 @@ class KubeCluster:
 
     def observe(self, namespace: str = "") -> Snapshot:
         """Everything known now; what may not be read becomes a gap, unless nothing may."""
+        snapshot, refusals = self.look(namespace)
+        refuse_blindness(refusals, namespace)
+        return snapshot
+
+    def look(self, namespace: str = "") -> tuple[Snapshot, Mapping[str, TonnageError]]:
+        """Whatever can be read, however little, and what was refused by resource."""
         taken_at = self._clock.now()
         version = self.client.server_version()
         with without_collecting(), ThreadPoolExecutor(PARALLEL_LISTS) as pool:
@@ -62,8 +68,7 @@ class KubeCluster:
             gaps.extend(missing)
             if refusal is not None:
                 refusals[kind.resource] = refusal
-        refuse_blindness(refusals, namespace)
-        return assemble(
+        snapshot = assemble(
             found,
             taken_at=taken_at,
             source=f"{self._target.kind} {self._target.name}",
@@ -71,6 +76,7 @@ class KubeCluster:
             namespace=namespace,
             gaps=gaps,
         )
+        return snapshot, refusals
 
     def save(self, file: IO[bytes], namespace: str = "") -> None:
         """Write everything a saved snapshot keeps to an open file."""
