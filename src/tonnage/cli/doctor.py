@@ -55,6 +55,23 @@ def draw(view: DoctorView, *, show_all: bool) -> list[str]:
     for check in view.checks:
         if check.area != area:
             area = check.area
-            remedy = wrapped(f"-> {check.remedy}", room, indent="   ")
+            lines += ["", f"  {heading(area)}"]
+        lines += _lines(check, show_all)
+    hidden = sum(check.state.value == "absent" for check in view.checks)
+    if hidden and not show_all:
+        lines += ["", f"  {plural(hidden, 'optional part')} not there (-): --all says how to get them"]
+    return lines
+
+
+def _lines(check: Check, show_all: bool) -> list[str]:
+    from tonnage.cli.columns import mark, width, wrapped
+
+    sign, state = MARKS[check.state.value]
+    room = width() - 29
+    text = wrapped(check.text, room) or [""]
+    lines = [f"    {mark(sign.ljust(3), state)} {check.subject[:20]:<20} {text[0]}"]
+    lines += [" " * 29 + line for line in text[1:]]
+    if check.remedy and (check.state.value in ("problem", "unknown") or show_all):
+        remedy = wrapped(f"-> {check.remedy}", room, indent="   ")
         lines += [" " * 29 + line for line in remedy]
     return lines
