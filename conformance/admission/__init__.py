@@ -7,6 +7,7 @@ call possible. A second half of the pods is asked after a global default priorit
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,7 +96,7 @@ class _Run:
     def __init__(self, api: ApiServer, seed: int) -> None:
         self.api = api
         self.random = Random(seed)
-        self.prefix = f"adm{seed % 100_000}-{self.random.randrange(10_000)}"
+        self.prefix = f"adm-{time.time_ns() // 10**6:x}"
         self.classes: list[PriorityClass] = []
 
     def tallies(self, cases: int) -> list[Tally]:

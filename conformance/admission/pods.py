@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from conformance.admission.quantities import amount, pair
+from conformance.admission.quantities import PAGES, amount, pair
 
 Json = dict[str, Any]
 
@@ -14,8 +14,8 @@ _RESOURCES = ("cpu", "memory", "cpu", "memory", "ephemeral-storage", "nvidia.com
 _RARE = ("hugepages-2Mi", "amd.com/gpu", "nvidia.com/mig-1g.10gb", "kubernetes.io/thing", "hugepages-1Gi")
 _WRONG_NAMES = (
     "gpu", "storage", "pods", "requests.cpu", "requests.nvidia.com/gpu", "a/b/c", "/x", "nvidia.com/",
-    "-x.com/y", "hugepages-", "hugepages-abc", "hugepages-0", "UPPER.com/x", "nvidia.com/g_p-u.", "limits.memory",
-    "example.com/" + "x" * 64, "requests.hugepages-2Mi", "x" * 250 + ".com/y",
+    "-x.com/y", "hugepages-", "hugepages-abc", "hugepages-0", "UPPER.com/x", "nvidia.com/g_p-u.",
+    "limits.memory", "example.com/" + "x" * 64, "requests.hugepages-2Mi", "x" * 250 + ".com/y",
 )  # fmt: skip
 
 
@@ -29,6 +29,9 @@ def generate_pod(random: Random) -> Json:
         spec["initContainers"] = [_init(random, f"i{i}", oddness) for i in range(random.choice((1, 1, 2)))]
     if random.random() < 0.25:
         spec["resources"] = _pod_level(random, oddness)
+        if random.random() < 0.1:
+            limits = {"hugepages-2Mi": random.choice(PAGES), "memory": "64Mi"}
+            spec["containers"][0]["resources"] = {"limits": limits}
     _add_scheduling(random, spec)
     _add_policies(random, spec, oddness)
     if random.random() < oddness / 3:
@@ -151,6 +154,8 @@ def _add_policies(random: Random, spec: Json, oddness: float) -> None:
         spec["runtimeClassName"] = random.choice(("missing", "sandboxed", "plain"))
     if random.random() < 0.02:
         spec["overhead"] = random.choice(({"cpu": "100m"}, {"cpu": "250m", "memory": "64Mi"}, {"gpu": "1"}))
+        if random.random() < 0.4:
+            spec["runtimeClassName"] = "sandboxed"
 
 
 def _toleration(random: Random) -> Json:

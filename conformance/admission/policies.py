@@ -73,12 +73,17 @@ def generate_limit_range(random: Random, name: str, *, oddness: float = 0.0) -> 
     }
 
 
-def generate_quota(random: Random, name: str, *, oddness: float = 0.0) -> Json:
+def scope_for(number: int) -> str | None:
+    """The scope that a world's first quota should have: every other world, each scope in turn."""
+    return _SCOPES[number // 2 % len(_SCOPES)] if number % 2 else None
+
+
+def generate_quota(random: Random, name: str, *, oddness: float = 0.0, scope: str | None = None) -> Json:
     """A ResourceQuota, half of them scoped; with oddness, possibly one that is refused."""
     spec: Json = {}
     keys = list(_QUOTA_KEYS)
-    if random.random() < 0.5:
-        scopes = random.sample(_SCOPES, k=random.choice((1, 1, 2)))
+    if scope is not None or random.random() < 0.5:
+        scopes = [scope] if scope is not None else random.sample(_SCOPES, k=random.choice((1, 1, 2)))
         if not oddness and len({scope.removeprefix("Not") for scope in scopes}) < len(scopes):
             scopes = scopes[:1]
         if not (random.random() < oddness):
@@ -93,6 +98,8 @@ def generate_quota(random: Random, name: str, *, oddness: float = 0.0) -> Json:
             lines = [_scope_line(random, scope, oddness) for scope in scopes]
             spec["scopeSelector"] = {"matchExpressions": lines}
     chosen = random.sample(keys, k=min(len(keys), random.choice((1, 2, 3, 4, 6))))
+    if "requests.nvidia.com/gpu" in keys and random.random() < 0.3:
+        chosen.append("requests.nvidia.com/gpu")
     spec["hard"] = {key: random.choice(_QUOTA_KEYS[key]) for key in chosen}
     if random.random() < oddness:
         key = random.choice(_WRONG_KEYS + tuple(_QUOTA_KEYS))

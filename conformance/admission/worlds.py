@@ -17,7 +17,13 @@ from typing import Any
 import msgspec
 
 from conformance.admission.pods import generate_pod
-from conformance.admission.policies import generate_claim, generate_limit_range, generate_quota, generate_used
+from conformance.admission.policies import (
+    generate_claim,
+    generate_limit_range,
+    generate_quota,
+    generate_used,
+    scope_for,
+)
 from conformance.apiserver import Answer, ApiServer, in_parallel
 from tonnage.cluster.admission import NamespacePolicies
 from tonnage.cluster.objects import LimitRange, PriorityClass, ResourceQuota
@@ -67,8 +73,8 @@ def create_cluster_objects(api: ApiServer, prefix: str) -> None:
 
 def create_worlds(api: ApiServer, random: Random, prefix: str, count: int) -> list[World]:
     """Make the namespaces, wait until the controllers have seen them, and set the quotas' status."""
-    seeds = [(f"{prefix}-{index}", random.randrange(2**32)) for index in range(count)]
-    return list(in_parallel(lambda seed: _create_world(api, *seed), seeds))
+    plans = [(f"{prefix}-{n}", random.randrange(2**32), scope_for(n)) for n in range(count)]
+    return list(in_parallel(lambda plan: _create_world(api, *plan), plans))
 
 
 def read_quotas(api: ApiServer, world: World) -> list[Json]:
@@ -99,7 +105,7 @@ def delete_worlds(api: ApiServer, worlds: list[World]) -> None:
         api.delete(f"/api/v1/namespaces/{world.namespace}")
 
 
-def _create_world(api: ApiServer, namespace: str, seed: int) -> World:
+def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None) -> World:
     random = Random(seed)
     world = World(namespace=namespace)
     _must(api.create("/api/v1/namespaces", {"metadata": {"name": namespace}}))
@@ -111,8 +117,11 @@ def _create_world(api: ApiServer, namespace: str, seed: int) -> World:
         answer = api.create(f"{world.path}/limitranges", generate_limit_range(random, f"lr{index}"))
         if answer.ok:
             world.limit_ranges.append(answer.body)
-    for index in range(random.choice((0, 1, 1, 2, 3))):
-        answer = api.create(f"{world.path}/resourcequotas", generate_quota(random, f"rq{index}"))
+    for index in range(random.choice((0, 1, 1, 2, 3)) if scope is None else random.choice((1, 2))):
+        wanted = scope if index == 0 else None
+        answer = api.create(
+            f"{world.path}/resourcequotas", generate_quota(random, f"rq{index}", scope=wanted)
+        )
         if answer.ok and not counted:
             hard = answer.body["spec"]["hard"]
             world.used[f"rq{index}"] = generate_used(random, hard)

@@ -53,23 +53,24 @@ class Quantity:
     format: Format = Format.DECIMAL_SI
     text: str | None = None
     """The original characters where the API server would keep them."""
-    is_wide: bool = False
-    """Whether Kubernetes holds it as a big decimal instead of an int64: the two overflow differently."""
+    scale: int | None = 0
+    """The power of ten at which Kubernetes holds it in an int64; none where it takes a big decimal."""
 
     def value(self) -> int:
         """The amount in whole units, rounded away from zero, as schedulers and cgroups read it."""
-        return self._scaled(NANO)
+        return self._scaled(0)
 
     def milli(self) -> int:
         """The amount in thousandths, rounded away from zero (cpu)."""
-        return self._scaled(10**6)
+        return self._scaled(-3)
 
     def rounded_to_milli(self) -> Quantity:
         """What the API server stores: nothing finer than a thousandth, and nothing rounded down."""
         if self.nano % 10**6 == 0 and (self.text is None or _decimals(self.text) <= 3):
             return self
         size = -(-abs(self.nano) // 10**6) * 10**6
-        return Quantity(-size if self.nano < 0 else size, self.format, None, self.is_wide)
+        scale = None if self.scale is None else max(self.scale, -3)
+        return Quantity(-size if self.nano < 0 else size, self.format, None, scale)
 
     def is_zero(self) -> bool:
         return self.nano == 0
@@ -105,7 +106,7 @@ class Quantity:
         return self._plus(other, -other.nano)
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self.nano, self.format, None, self.is_wide)
+        return Quantity(-self.nano, self.format, None, self.scale)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nano == other.nano
@@ -127,19 +128,24 @@ class Quantity:
 
     def _plus(self, other: Quantity, nano: int) -> Quantity:
         total = self.nano + nano
-        wide = self.is_wide or other.is_wide or abs(total) >= 2**63 * NANO
-        return Quantity(total, other.format if self.nano == 0 else self.format, None, wide)
+        scales = [q.scale for q in (self, other) if q.nano != 0 or q.scale is None] or [self.scale]
+        narrow = [scale for scale in scales if scale is not None]
+        scale = min(narrow) if len(narrow) == len(scales) else None
+        if scale is not None and not _fits(total * NANO // 10 ** (scale + 18)):
+            scale = None
+        return Quantity(total, other.format if self.nano == 0 else self.format, None, scale)
 
-    def _scaled(self, unit: int) -> int:
-        """Whole multiples of `unit` nano-units as Go's int64 holds them: an overflow gives 0, or low bits."""
-        size, rest = divmod(abs(self.nano), unit)
-        if self.nano < 0:
-            amount = -size - (1 if rest and not self.is_wide else -1 if rest else 0)
-        else:
-            amount = size + (1 if rest else 0)
-        if -(2**63) <= amount < 2**63:
+    def _scaled(self, power: int) -> int:
+        """The amount in units of 10^power as Go's int64 gets it: an overflow leaves low bits, or 0."""
+        size, rest = divmod(abs(self.nano), int(10 ** (power + 9)))
+        away = 1 if rest else 0
+        amount = size + away if self.nano >= 0 else -size + (away if self.scale is None else -away)
+        if _fits(amount):
             return amount
-        return (amount + 2**63) % 2**64 - 2**63 if self.is_wide else 0
+        # Go multiplies by these powers in one step and returns what is left; by others it gives up.
+        if self.scale is None or self.scale - power in {1, 2, 3, 6, 9}:
+            return (amount + 2**63) % 2**64 - 2**63
+        return 0
 
 
 ZERO = Quantity(0, text="0")
@@ -162,11 +168,11 @@ def parse_quantity(text: str) -> Quantity:
     whole, fraction = whole.lstrip("0") or "0", fraction or ""
     format_, exponent = _read_suffix(suffix)
     nano = _amount(whole, fraction, format_, exponent)
-    wide = not _is_fast(whole, fraction, format_, exponent)
-    kept = text if not wide and _is_kept(whole, fraction, format_, exponent) else None
+    scale = _scale(whole, fraction, format_, exponent)
+    kept = text if scale is not None and _is_kept(whole, fraction, format_, exponent) else None
     if format_ is Format.BINARY_SI and 0 < nano < NANO:
         format_ = Format.DECIMAL_SI
-    return Quantity(-nano if sign == "-" else nano, format_, kept, wide)
+    return Quantity(-nano if sign == "-" else nano, format_, kept, scale)
 
 
 def try_quantity(text: str) -> Quantity | None:
@@ -218,11 +224,12 @@ def _amount(whole: str, fraction: str, format_: Format, exponent: int) -> int:
     return digits * int(10**scale) if scale >= 0 else -(-digits // int(10**-scale))
 
 
-def _is_fast(whole: str, fraction: str, format_: Format, exponent: int) -> bool:
-    """Whether the API server reads it into an int64 and a scale, without big decimals."""
+def _scale(whole: str, fraction: str, format_: Format, exponent: int) -> int | None:
+    """The scale beside the int64 that the API server reads it into; none if it needs a big decimal."""
     if format_ is Format.BINARY_SI:
-        return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
-    return len(whole + fraction) <= _FAST_DIGITS and exponent - len(fraction) >= -9
+        return 0 if not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0 else None
+    scale = exponent - len(fraction)
+    return scale if len(whole + fraction) <= _FAST_DIGITS and scale >= -9 else None
 
 
 def _is_kept(whole: str, fraction: str, format_: Format, exponent: int) -> bool:
@@ -239,6 +246,10 @@ def _decimals(text: str) -> int:
     assert shape is not None
     format_, exponent = _read_suffix(shape[5])
     return 0 if format_ is Format.BINARY_SI else len(shape[4] or "") - exponent
+
+
+def _fits(number: int) -> bool:
+    return -(2**63) <= number < 2**63
 
 
 def _without_factors(number: int, base: int) -> tuple[int, int]:
