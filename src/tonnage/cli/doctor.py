@@ -9,7 +9,7 @@ import click
 from tonnage.cli.target import Looking, target_options
 
 if TYPE_CHECKING:
-    from tonnage.reporting.doctor import DoctorView
+    from tonnage.reporting.doctor import Check, DoctorView
 
 MARKS = {
     "ok": ("ok", "good"),
@@ -51,27 +51,29 @@ def draw(view: DoctorView, *, show_all: bool) -> list[str]:
 
     verdict = f"{plural(view.problems, 'problem')} found" if view.problems else "fine"
     lines = [f"{heading(view.source)}   {verdict}"]
+    column = max(len(check.subject) for check in view.checks)
     area = ""
     for check in view.checks:
         if check.area != area:
             area = check.area
             lines += ["", f"  {heading(area)}"]
-        lines += _lines(check, show_all)
+        lines += _lines(check, column, show_all)
     hidden = sum(check.state.value == "absent" for check in view.checks)
     if hidden and not show_all:
         lines += ["", f"  {plural(hidden, 'optional part')} not there (-): --all says how to get them"]
     return lines
 
 
-def _lines(check: Check, show_all: bool) -> list[str]:
+def _lines(check: Check, column: int, show_all: bool) -> list[str]:
     from tonnage.cli.columns import mark, width, wrapped
 
     sign, state = MARKS[check.state.value]
-    room = width() - 29
+    indent = " " * (9 + column)
+    room = width() - len(indent)
     text = wrapped(check.text, room) or [""]
-    lines = [f"    {mark(sign.ljust(3), state)} {check.subject[:20]:<20} {text[0]}"]
-    lines += [" " * 29 + line for line in text[1:]]
+    lines = [f"    {mark(sign.ljust(3), state)} {check.subject:<{column}} {text[0]}"]
+    lines += [indent + line for line in text[1:]]
     if check.remedy and (check.state.value in ("problem", "unknown") or show_all):
         remedy = wrapped(f"-> {check.remedy}", room, indent="   ")
-        lines += [" " * 29 + line for line in remedy]
+        lines += [indent + line for line in remedy]
     return lines

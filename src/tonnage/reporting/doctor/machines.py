@@ -86,7 +86,7 @@ def _gpus(facts: Facts) -> Iterator[Check]:
             area="nodes",
             subject="GPU labels",
             state=State.PROBLEM,
-            text=f"{plural(len(bare), 'GPU node')} without type labels, like {bare[0]}: no type can be chosen",
+            text=f"{plural(len(bare), 'GPU node')} without type labels, like {bare[0]}: types are unknown",
             remedy="install GPU feature discovery (part of the GPU Operator)",
         )
     elif announced:

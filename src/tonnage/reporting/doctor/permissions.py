@@ -95,7 +95,8 @@ def check_permissions(facts: Facts) -> Iterator[Check]:
 
 
 def _check(need: Need, missing: list[Permission], place: str) -> Check:
-    where = f"in namespace {place}" if place else "in all namespaces"
+    is_inside = place and any(permission.namespace for permission in need.permissions)
+    where = f"in namespace {place}" if is_inside else "in the whole cluster"
     if not missing:
         return Check(area=AREA, subject=need.name, state=State.OK, text=f"allowed {where}")
     return Check(
