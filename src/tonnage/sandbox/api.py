@@ -36,6 +36,13 @@ class ApiError(Exception):
         self.status, self.message, self.path = status, message, path
 
 
+class _Connection(http.client.HTTPSConnection):
+    """Closes itself when its thread ends and nobody holds it any more."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Api:
     """One API server, one identity; a connection per thread, kept open."""
 
@@ -210,7 +217,7 @@ class Api:
 
     def _connection(self) -> http.client.HTTPSConnection:
         if not hasattr(self._own, "connection"):
-            self._own.connection = http.client.HTTPSConnection(
+            self._own.connection = _Connection(
                 self._address.hostname or "", self._address.port, timeout=30, context=self._tls
             )
         return cast(http.client.HTTPSConnection, self._own.connection)

@@ -23,6 +23,19 @@ SERVICE_ADDRESS = "10.96.0.1"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 PORTS = ("etcd", "etcd-peer", "apiserver", "kcm", "scheduler", "kwok")
 READY_SECONDS = 90
+# They would make, adopt, evict or remove pods of a twin, which must stay as it was saved.
+_RESTING_IN_A_TWIN = (
+    "cronjob-controller",
+    "daemonset-controller",
+    "deployment-controller",
+    "horizontal-pod-autoscaler-controller",
+    "pod-garbage-collector-controller",
+    "replicaset-controller",
+    "replicationcontroller-controller",
+    "statefulset-controller",
+    "taint-eviction-controller",
+    "ttl-after-finished-controller",
+)
 
 
 def prepare(sandbox: Sandbox) -> None:
@@ -174,6 +187,8 @@ def _controller_manager_arguments(sandbox: Sandbox) -> list[str]:
         "kube-api-qps": "200",
         "kube-api-burst": "400",
     }
+    if sandbox.request.snapshot is not None:
+        flags["controllers"] = ",".join(["*", *(f"-{name}" for name in _RESTING_IN_A_TWIN)])
     if sandbox.request.fast_node_loss:
         flags |= {
             "node-monitor-grace-period": "8s",

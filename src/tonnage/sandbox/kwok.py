@@ -17,6 +17,8 @@ from tonnage.sandbox.processes import start, wait_until
 from tonnage.sandbox.state import Sandbox
 
 ANNOTATION = "kwok.x-k8s.io/node"
+NOT_READY = "tonnage.dev/not-ready"
+"""A node with this annotation is left as it was created: the twin of one that was not ready."""
 TAINT = {"key": ANNOTATION, "value": "fake", "effect": "NoSchedule"}
 _MANIFESTS = Path(__file__).parent / "manifests"
 # Away from service and real pod addresses; room for four million simulated pods.
@@ -77,7 +79,8 @@ def wait_for_nodes(sandbox: Sandbox, seconds: float = 90) -> None:
 
 def _all_ready(api: Api) -> bool:
     nodes = api.list("/api/v1/nodes?resourceVersion=0")
-    return all(_is_ready(node) for node in nodes if ANNOTATION in node["metadata"].get("annotations", {}))
+    managed = [node for node in nodes if ANNOTATION in node["metadata"].get("annotations", {})]
+    return all(_is_ready(node) or NOT_READY in node["metadata"]["annotations"] for node in managed)
 
 
 def _is_ready(node: dict[str, Any]) -> bool:

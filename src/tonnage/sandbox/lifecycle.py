@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tonnage.errors import EnvironmentProblem, Problem, RefusedError, TonnageError, UsageError
@@ -38,15 +38,15 @@ def up(request: SandboxRequest, show: Show = QUIET) -> Sandbox:
     """Make the sandbox and return when it is ready; the same one, ready already, is returned as it is."""
     check_request(request)
     binaries = obtain(_components(request), show)
-    sandbox = _claim(request, binaries)
-    if sandbox.phase == READY:
-        return sandbox
-    with _held(sandbox.places, request.name):
+    with _claimed(request, binaries) as sandbox:
+        if sandbox.phase == READY:
+            return sandbox
         try:
             _start(sandbox, show)
         except BaseException:
             # An interrupted or failed start leaves nothing; the reason is in the error, logs included.
             _undo(sandbox)
+            state.remove_folder(sandbox.places)
             raise
         return sandbox.saved(phase=READY)
 
@@ -59,11 +59,10 @@ def down(name: str, show: Show = QUIET) -> bool:
         return False
     with _held(places, name):
         sandbox = state.load(name)
-        if sandbox is None:
-            # Killed before its beginning was written down: nothing was started yet.
-            state.remove_folder(places)
-        else:
+        # Without a state it was killed before its beginning was written down: nothing was started yet.
+        if sandbox is not None:
             _undo(sandbox)
+        state.remove_folder(places)
     show.step("sandbox", f"{name} is gone")
     return True
 
@@ -106,33 +105,40 @@ def _components(request: SandboxRequest) -> tuple[Component, ...]:
     return components
 
 
-def _claim(request: SandboxRequest, binaries: dict[str, Path]) -> Sandbox:
-    """Take the name: a fresh sandbox, or the same one that is ready; raise when it means something else."""
-    with locked(state_home()):
-        existing = state.load(request.name)
-        places = Places.of(request.name)
-        if existing is not None:
-            return _same(existing, request)
-        places.folder(".")
-        fresh = Sandbox(
-            name=request.name,
-            id=uuid.uuid4().hex[:12],
-            places=places,
-            request=request,
-            subnet=state.free_subnet(),
-            binaries={name: str(path) for name, path in binaries.items()},
-        )
-        return fresh.saved()
+@contextmanager
+def _claimed(request: SandboxRequest, binaries: dict[str, Path]) -> Iterator[Sandbox]:
+    """Take the name and hold it: a fresh sandbox, or the same one that is ready; raise when it is another."""
+    places = Places.of(request.name)
+    with ExitStack() as held:
+        with locked(state_home()):
+            places.folder(".")
+            if not held.enter_context(try_locked(places.root)):
+                raise _busy(request.name)
+            existing = state.load(request.name)
+            if existing is not None and existing.phase != READY:
+                # Left by a start that was killed; it was never ready, so nobody misses it.
+                _undo(existing)
+                existing = None
+            sandbox = _same(existing, request) if existing else _fresh(request, places, binaries)
+        yield sandbox
+
+
+def _fresh(request: SandboxRequest, places: Places, binaries: dict[str, Path]) -> Sandbox:
+    state.clear_folder(places)
+    made = Sandbox(
+        name=request.name,
+        id=uuid.uuid4().hex[:12],
+        places=places,
+        request=request,
+        subnet=state.free_subnet(),
+        binaries={name: str(path) for name, path in binaries.items()},
+    )
+    return made.saved()
 
 
 def _same(existing: Sandbox, request: SandboxRequest) -> Sandbox:
     again = f"tonnage sandbox down --name {existing.name}"
-    with try_locked(existing.places.root) as is_mine:
-        if not is_mine:
-            raise _busy(existing.name)
-    if existing.phase != READY:
-        what, hint = "was left half made by a start that did not finish", f"remove it first: {again}"
-    elif existing.request != request:
+    if existing.request != request:
         what, hint = "exists already and is different", f"remove it first ({again}), or choose another --name"
     elif broken := broken_parts(existing):
         what, hint = f"exists, but {', '.join(broken)} no longer runs", f"remove it first: {again}"
@@ -181,7 +187,7 @@ def _start_nodes(sandbox: Sandbox, show: Show) -> None:
 
 
 def _undo(sandbox: Sandbox) -> None:
-    """Undo the ledger: real nodes first, then processes from clients to servers, then the folder."""
+    """Undo the ledger: real nodes first, then processes from clients to servers."""
     undoers = _undoers()
     for entry in reversed(sandbox.ledger.entries()):
         if undo := undoers.get(entry.kind):
@@ -191,7 +197,6 @@ def _undo(sandbox: Sandbox) -> None:
     while find_processes(sandbox.id):
         time.sleep(0.05)
         stop_all(sandbox.id)
-    state.remove_folder(sandbox.places)
 
 
 def _undoers() -> dict[str, Callable[[Sandbox, Entry], None]]:

@@ -12,13 +12,20 @@ from pathlib import Path
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder (made if need be) while inside; wait for whoever holds it now."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    while True:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # removed between making and opening it
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Whoever held it may have removed it; then a namesake counts, and we hold a ghost.
+            if folder.exists() and os.path.samestat(folder.stat(), os.fstat(descriptor)):
+                yield
+                return
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

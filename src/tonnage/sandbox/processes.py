@@ -9,6 +9,7 @@ the ledger with their start times too, for `status`.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -142,7 +143,16 @@ def last_lines(path: Path, count: int = 6) -> list[str]:
             lines = log.read().decode(errors="replace").splitlines()
     except OSError:
         return []
-    return [line[:240] for line in lines if line.strip()][-count:]
+    return [_readable(line)[:240] for line in lines if line.strip()][-count:]
+
+
+def _readable(line: str) -> str:
+    """A JSON log line as its message and its error; other lines as they are."""
+    try:
+        said = json.loads(line)
+        return ": ".join(str(said[key]) for key in ("msg", "error", "err") if said.get(key))
+    except (ValueError, TypeError, AttributeError):
+        return line
 
 
 def _failed(sandbox: Sandbox, name: str, code: str, what: str) -> EnvironmentProblem:

@@ -36,7 +36,7 @@ class SandboxRequest:
     kubelet_overrides: dict[str, Any] = field(default_factory=dict)
     """Laid over every real node's KubeletConfiguration."""
     node_disk: str = ""
-    """A disk of this size for each real node (images, containers, logs, kubelet); empty: this machine's own."""
+    """A disk of this size for each real node (images, logs, kubelet); empty: this machine's own."""
 
     def shapes(self) -> list[tuple[NodeShape, int]]:
         """The groups of simulated nodes."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.sandbox.kubeconfig import write_kubeconfig
 from tonnage.sandbox.ledger import Ledger
+from tonnage.sandbox.locking import locked
 from tonnage.sandbox.places import Places, state_home
 from tonnage.sandbox.ports import read_ports, reserve
 from tonnage.sandbox.request import SandboxRequest
@@ -143,11 +144,21 @@ def free_subnet() -> int:
     return next(number for number in range(1, 251) if number not in taken)
 
 
+def clear_folder(places: Places) -> None:
+    """Empty the sandbox's folder, of remains whose beginning was never written down."""
+    for path in places.root.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def remove_folder(places: Places) -> None:
     """Remove the sandbox's folder, and the folders above it that it leaves empty."""
     shutil.rmtree(places.root, ignore_errors=True)
-    for folder in (places.root.parent, places.root.parent.parent):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
+    with locked(places.root.parent):
+        for folder in (places.root.parent, places.root.parent.parent):
+            try:
+                folder.rmdir()
+            except OSError:
+                return
