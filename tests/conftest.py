@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tonnage.errors import TonnageError
 from tonnage.sandbox import Sandbox, SandboxRequest, down, up
@@ -21,6 +22,10 @@ from tonnage.sandbox.state import names
 RUN = "TONNAGE_TEST_SANDBOX"
 PREFIX = "pytest-"
 NODES = "8xh100=2,8xa100-80=1,cpu=2"
+
+# A busy machine is not a slow rule: how long an example takes says nothing about whether it holds.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:
