@@ -56,6 +56,19 @@ def read_document(name: str) -> bytes | Mistake:
     return Mistake(code="DOC-001", what=what, file=name or "''", hint=hint)
 
 
+def show_refusal(mistakes: list[Mistake], output: str) -> int:
+    """Say why nothing was done, in the shape every error has; the exit code."""
+    from tonnage.spec.showing import show_mistakes
+
+    if output == "json":
+        import json
+
+        click.echo(json.dumps({"errors": [mistake.as_problem().as_json() for mistake in mistakes]}, indent=2))
+    else:
+        click.echo(show_mistakes(mistakes, shutil.get_terminal_size((80, 24)).columns), err=True)
+    return 1
+
+
 def _check_file(name: str) -> Checked:
     from tonnage.spec.checking import Checked, check
     from tonnage.spec.mistakes import Mistake

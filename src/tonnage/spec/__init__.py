@@ -8,6 +8,6 @@
     adopting/, starting            a Run for an existing manifest, a commented starter
     cluster_nodes                  a Cluster as Kubernetes nodes
 
-Nothing here opens a file: callers give bytes and a name. Import the modules, not this package: the models need
-pydantic, and commands that do not touch documents must not pay for it.
+Nothing here opens a file: callers give bytes and a name. Import the modules, not this package: the models
+need pydantic, and commands that do not touch documents must not pay for it.
 """

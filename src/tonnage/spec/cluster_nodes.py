@@ -1,7 +1,8 @@
 """A Cluster document as Kubernetes nodes, so that everything that looks at a cluster can look at a file.
 
-Node names, labels and taints are those the pool says, and for the rest what GPU operators and clouds give such
-machines. Each node carries its price as an annotation, because nothing else of the document travels with it.
+Node names, labels and taints are those the pool says, and for the rest what GPU operators and clouds give
+such machines. Each node carries its price as an annotation, because nothing else of the document travels
+with it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def shape_of(pool: Pool) -> NodeShape:
         shared=pool.sharing.replicas or 1,
         is_mps=pool.sharing.mode == "mps",
         labels=tuple(pool.labels.items()),
-        taints=tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in pool.taints or ()),
+        taints=tuple(
+            Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in pool.taints or ()
+        ),
         has_gpu_taint=pool.taints is None,
         zones=pool.zones or ("zone-a",),
         is_spot=pool.capacity_type == "spot",

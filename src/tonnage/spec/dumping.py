@@ -39,13 +39,10 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)"
-    ),
-    list("+-.0123456789"),
+_NUMBERS_OF_1_2 = (
+    r"(?:[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF))$"
 )
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(_NUMBERS_OF_1_2), list("+-.0123456789"))
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -56,3 +53,5 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+_Dumper.add_multi_representer(int, lambda dumper, number: dumper.represent_int(int(number)))
+_Dumper.add_multi_representer(float, lambda dumper, number: dumper.represent_float(float(number)))

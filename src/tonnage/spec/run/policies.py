@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from tonnage.spec.fields import Duration, DurationRange, Flag, Money, Size, Text, Whole
 from tonnage.spec.literals import Duration as DurationValue
@@ -57,9 +57,19 @@ class Retries(Part):
     @classmethod
     def _from_number(cls, value: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
-            names = ("preemption", "spot", "eviction", "node", "hostOOM", "gpuOOM", "network", "storage")
-            return dict.fromkeys((*names, "hang", "unknown"), value)
+            return dict.fromkeys(_NOT_CODE, value)
         return value
+
+    @model_serializer(mode="wrap")
+    def _to_number(self, handler: SerializerFunctionWrapHandler) -> Any:
+        full = handler(self)
+        is_one_number = list(full) == list(_NOT_CODE) and len(set(full.values())) == 1
+        return full["unknown"] if is_one_number else full
+
+
+_NOT_CODE = (
+    "preemption", "spot", "eviction", "node", "hostOOM", "gpuOOM", "network", "storage", "hang", "unknown",
+)  # fmt: skip
 
 
 class OnOom(ShortPart):
