@@ -26,6 +26,7 @@ from tonnage.cluster.messages.resize import (
     QOS_MAY_NOT_CHANGE,
     BelowUsage,
     format_below_usage,
+    format_resize_event,
     format_static_policy,
 )
 from tonnage.cluster.objects import Container, Node, Pod
@@ -48,6 +49,25 @@ class NodeManagers:
 
     static_cpu: bool = False
     static_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A size the node will not take now (or ever, when infeasible), in the kubelet's words."""
+
+    cause: str
+    """Infeasible, or the reason the kubelet would refuse a new pod of that size for."""
+    message: str
+
+    @property
+    def condition(self) -> Condition:
+        """What stands in the pod's status: any cause but Infeasible reads Deferred."""
+        reason = INFEASIBLE if self.cause == INFEASIBLE else DEFERRED
+        return Condition(type=PENDING, status="True", reason=reason, message=self.message)
+
+    def event(self, new: Pod, generation: int) -> str:
+        """The event's text, which names the cause itself."""
+        return format_resize_event(self.cause, new, generation, self.message)
 
 
 def resize_faults(old: Pod, new: Pod) -> list[str]:
@@ -95,8 +115,8 @@ def node_refusal(new: Pod, node: Node) -> str | None:
 
 def kubelet_answer(
     old: Pod, new: Pod, node: Node, others: Iterable[Pod], *, managers: NodeManagers | None = None
-) -> Condition | None:
-    """PodResizePending while the node will not take the new size; None when it is allocated at once."""
+) -> Pending | None:
+    """How the node puts the new size off; None when it is allocated at once."""
     pinned = managers or NodeManagers()
     if qos_class(new) == "Guaranteed":
         for manager, static, name in (
@@ -104,14 +124,9 @@ def kubelet_answer(
             ("Memory", pinned.static_memory, "memory"),
         ):
             if static and _request_changes(old, new, name):
-                return Condition(
-                    type=PENDING, status="True", reason=INFEASIBLE, message=format_static_policy(manager)
-                )
+                return Pending(INFEASIBLE, format_static_policy(manager))
     refused = kubelet_rejection(new, node, others)
-    if refused is None:
-        return None
-    assert rejection_reason(refused) != INFEASIBLE
-    return Condition(type=PENDING, status="True", reason=DEFERRED, message=format_rejection(refused))
+    return None if refused is None else Pending(rejection_reason(refused), format_rejection(refused))
 
 
 def decrease_error(old: Pod, new: Pod, usage: PodUsage) -> Condition | None:

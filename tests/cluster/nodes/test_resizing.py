@@ -86,7 +86,8 @@ def test_more_than_the_whole_node_is_refused_by_the_api():
 def test_what_does_not_fit_beside_the_others_is_deferred():
     beside = [a_pod("other", a_container(requests={"memory": "6Gi"}))]
     answer = kubelet_answer(sized(), sized("3Gi", "4Gi"), a_node(), beside)
-    assert (answer.type, answer.reason) == ("PodResizePending", "Deferred")
+    assert (answer.condition.type, answer.condition.reason) == ("PodResizePending", "Deferred")
+    assert answer.event(sized("3Gi", "4Gi"), 2).startswith("Pod resize OutOfmemory: {")
     assert answer.message == (
         "Node didn't have enough resource: memory, "
         "requested: 3221225472, used: 6442450944, capacity: 8589934592"
@@ -96,7 +97,7 @@ def test_what_does_not_fit_beside_the_others_is_deferred():
 def test_static_managers_pin_guaranteed_pods():
     pinned = NodeManagers(static_memory=True)
     answer = kubelet_answer(guaranteed(), guaranteed("2Gi"), a_node(), [], managers=pinned)
-    assert (answer.reason, answer.message) == (
+    assert (answer.condition.reason, answer.message) == (
         "Infeasible",
         'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
     )

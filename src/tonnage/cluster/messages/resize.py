@@ -53,7 +53,10 @@ def format_static_policy(manager: str) -> str:
 
 
 def format_resize_event(what: str, pod: Pod, generation: int, error: str = "") -> str:
-    """An event's text; `what` is started, completed, error, Deferred or Infeasible."""
+    """An event's text; `what` is started, completed, error, Infeasible, or why the node put it off.
+
+    A deferral's condition says Deferred, but its event repeats the kubelet's own reason (`OutOfmemory`).
+    """
     summary: dict[str, object] = {}
     if pod.spec.init_containers:
         summary["initContainers"] = [_allocation(c) for c in pod.spec.init_containers]

@@ -1,0 +1,223 @@
+"""What a node promises and enforces: allocatable, cgroup limits, oom_score_adj, memory volumes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conformance.nodes.bench import Bench, is_running
+from conformance.nodes.case import Facts, Outcome, caused
+from conformance.nodes.killing import as_pod
+from conformance.nodes.manifests import TERMINATION_LOG, Json, a_pod, shell
+from tonnage.cluster.allocatable import kubepods_memory_limit, node_allocatable
+from tonnage.cluster.local_storage import empty_dir_size
+from tonnage.cluster.objects import Pod
+from tonnage.cluster.oom import container_memory_limit, oom_score_adjust, pod_memory_limit
+from tonnage.cluster.resources import all_containers
+from tonnage.units import parse_quantity
+
+_LIMIT = "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+_REPORT = f"cat /proc/self/oom_score_adj > {TERMINATION_LOG}"
+
+
+def kubelet_settings(bench: Bench) -> Json:
+    """The configuration the node's kubelet runs with."""
+    settings: Json = json.loads(bench.real_node.kubelet_config.read_text())
+    return settings
+
+
+@caused("allocatable", "allocatable = capacity - reserved - thresholds", "percent thresholds are 32-bit")
+def allocatable(bench: Bench) -> Outcome:
+    settings, node = kubelet_settings(bench), bench.node()
+    devices = {k: v for k, v in node.status.capacity.items() if "/" in k}
+    predicted = node_allocatable(
+        node.status.capacity,
+        kube_reserved=settings.get("kubeReserved"),
+        system_reserved=settings.get("systemReserved"),
+        eviction_hard=settings.get("evictionHard"),
+        devices=devices,
+    )
+    return Outcome(predicted=dict(predicted), real=dict(node.status.allocatable))
+
+
+@caused("the wall around all pods", "kubepods limit leaves out the eviction threshold")
+def kubepods_wall(bench: Bench) -> Outcome:
+    settings = kubelet_settings(bench)
+    limit = kubepods_memory_limit(
+        bench.node().status.capacity, settings.get("kubeReserved"), settings.get("systemReserved")
+    )
+    real = _cgroup_limit(bench, "kubepods")
+    return Outcome(predicted={"bytes": limit - limit % 4096}, real={"bytes": real})
+
+
+@caused(
+    "a pod's cgroup wall, with and without every limit", "pod wall needs every container's limit", seconds=6
+)
+def pod_walls(bench: Bench) -> Outcome:
+    limited, open_ = {"limits": {"memory": "64Mi"}}, {"requests": {"memory": "16Mi"}}
+    manifests = [
+        a_pod(
+            "wall-all", bench.node_name, shell("c", "sleep 60", **limited), shell("d", "sleep 60", **limited)
+        ),
+        a_pod(
+            "wall-some", bench.node_name, shell("c", "sleep 60", **limited), shell("d", "sleep 60", **open_)
+        ),
+        a_pod(
+            "wall-pod",
+            bench.node_name,
+            shell("c", "sleep 60"),
+            resources={"limits": {"memory": "96Mi"}, "requests": {"memory": "16Mi"}},
+        ),
+    ]
+    predicted: Facts = {m["metadata"]["name"]: pod_memory_limit(as_pod(m)) for m in manifests}
+    for manifest in manifests:
+        bench.create(manifest)
+    real: Facts = {}
+    for name in predicted:
+        pod = bench.await_pod(name, is_running)
+        real[name] = _cgroup_limit(bench, f"kubepods/burstable/pod{pod.metadata.uid}")
+    bench.delete(*predicted)
+    return Outcome(predicted=predicted, real=real)
+
+
+@caused("a container's cgroup wall", "container wall is its limit, else the pod's", only_cgroup_v1=True)
+def container_walls(bench: Bench) -> Outcome:
+    report = f"cat {_LIMIT} > {TERMINATION_LOG}"
+    manifest = a_pod(
+        "walls",
+        bench.node_name,
+        shell("c", report, limits={"memory": "48Mi"}),
+        shell("d", report),
+        resources={"limits": {"memory": "96Mi"}, "requests": {"memory": "64Mi"}},
+    )
+    pod = as_pod(manifest)
+    predicted: Facts = {c.name: container_memory_limit(pod, c) for c in all_containers(pod)}
+    ended = bench.run(manifest)
+    return Outcome(predicted=predicted, real={name: _number(ended, name) for name in predicted})
+
+
+@caused("oom_score_adj of Burstable, BestEffort, sidecar and pod-level pods", "oom_score_adj", seconds=6)
+def score_adjustments(bench: Bench) -> Outcome:
+    capacity = parse_quantity(bench.node().status.capacity["memory"]).value()
+    manifests = [
+        a_pod("adj-burstable", bench.node_name, shell("c", _REPORT, requests={"memory": "512Mi"})),
+        a_pod("adj-tiny", bench.node_name, shell("c", _REPORT, requests={"memory": "1Mi"})),
+        a_pod("adj-none", bench.node_name, shell("c", _REPORT)),
+        a_pod("adj-gpu", bench.node_name, shell("c", _REPORT, limits={"nvidia.com/gpu": "1"})),
+        a_pod(
+            "adj-pod-level",
+            bench.node_name,
+            shell("c", _REPORT, requests={"memory": "64Mi"}),
+            shell("d", _REPORT),
+            resources={"requests": {"memory": "640Mi"}},
+        ),
+        a_pod(
+            "adj-sidecar",
+            bench.node_name,
+            shell("c", f"sleep 1; {_REPORT}", requests={"memory": "768Mi"}),
+            initContainers=[
+                shell("side", f"{_REPORT}; sleep 60", requests={"memory": "16Mi"}, restartPolicy="Always")
+            ],
+        ),
+    ]
+    predicted: Facts = {}
+    for manifest in manifests:
+        pod = as_pod(manifest)
+        bench.create(manifest)
+        predicted |= {
+            f"{pod.metadata.name}/{c.name}": oom_score_adjust(pod, c, capacity) for c in all_containers(pod)
+        }
+    real: Facts = {}
+    for field in predicted:
+        pod_name, _, container = field.partition("/")
+        ended = bench.await_pod(pod_name, lambda pod: pod.status.phase in {"Succeeded", "Failed"})
+        real[field] = _number(ended, container)
+    return Outcome(predicted=predicted, real=real)
+
+
+_SHM = f"df -k /dev/shm | tail -1 | (read a size rest; echo $size > {TERMINATION_LOG})"
+_FILL_SHM = (
+    "import errno, sys\n"
+    "try:\n"
+    "    with open('/dev/shm/x', 'wb') as f:\n"
+    "        for _ in range(256): f.write(bytes(1 << 20)); f.flush()\n"
+    "except OSError as e:\n"
+    "    sys.exit(e.errno)\n"
+)
+
+
+def _shm(name: str, bench: Bench, *, size: str | None, limit: str | None) -> Outcome:
+    volume: Json = {"name": "shm", "emptyDir": {"medium": "Memory", **({"sizeLimit": size} if size else {})}}
+    container = shell(
+        "c",
+        f'{_SHM}; exec python3 -c "{_FILL_SHM}"',
+        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],
+        **({"limits": {"memory": limit}} if limit else {}),
+    )
+    manifest = a_pod(name, bench.node_name, container, volumes=[volume])
+    node = bench.node()
+    expected = empty_dir_size(
+        size_limit=parse_quantity(size).value() if size else None,
+        pod_memory_limit=pod_memory_limit(as_pod(manifest)),
+        node_allocatable_memory=parse_quantity(node.status.allocatable["memory"]).value(),
+    )
+    pod = bench.run(manifest)
+    end = pod.status.container_statuses[0].state.terminated
+    return Outcome(
+        # Full is ENOSPC (28) to whoever writes: an application's error, no eviction, no OOM.
+        predicted={"bytes": expected, "ending": "Error 28", "pod reason": ""},
+        real={
+            "bytes": (_number(pod, "c") or 0) * 1024,
+            "ending": f"{end.reason} {end.exit_code}" if end else None,
+            "pod reason": pod.status.reason,
+        },
+    )
+
+
+@caused(
+    "/dev/shm of a memory volume with a sizeLimit is full",
+    "memory volume size",
+    "full memory volume is ENOSPC",
+)
+def shm_limited(bench: Bench) -> Outcome:
+    return _shm("shm-limited", bench, size="32Mi", limit="200Mi")
+
+
+@caused("a memory volume larger than the pod's limit", "memory volume size")
+def shm_larger_than_pod(bench: Bench) -> Outcome:
+    # The size is the pod's limit, and what is written counts as the container's memory: the kernel comes first.
+    outcome = _shm("shm-large", bench, size="512Mi", limit="64Mi")
+    return Outcome(predicted=outcome.predicted | {"ending": "OOMKilled 137"}, real=outcome.real)
+
+
+@caused("/dev/shm without a volume", "default /dev/shm is 64 MiB")
+def shm_default(bench: Bench) -> Outcome:
+    script = f'{_SHM}; exec python3 -c "{_FILL_SHM}"'
+    pod = bench.run(a_pod("shm-default", bench.node_name, shell("c", script, limits={"memory": "200Mi"})))
+    end = pod.status.container_statuses[0].state.terminated
+    return Outcome(
+        predicted={"bytes": 64 << 20, "ending": "Error 28"},
+        real={
+            "bytes": (_number(pod, "c") or 0) * 1024,
+            "ending": f"{end.reason} {end.exit_code}" if end else None,
+        },
+    )
+
+
+def _cgroup_limit(bench: Bench, below: str) -> int | None:
+    """The memory limit of a cgroup of the node; None where there is none."""
+    if bench.cgroup_version == 2:
+        text = (Path("/sys/fs/cgroup") / bench.real_node.cgroup / below / "memory.max").read_text().strip()
+        return None if text == "max" else int(text)
+    path = Path("/sys/fs/cgroup/memory") / bench.real_node.cgroup / below / "memory.limit_in_bytes"
+    limit = int(path.read_text())
+    return None if limit >= 2**62 else limit
+
+
+def _number(pod: Pod, container: str) -> int | None:
+    """What the container wrote as its last words."""
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        end = status.state.terminated
+        if status.name == container and end is not None and end.message.strip().lstrip("-").isdigit():
+            return int(end.message.strip())
+    return None
