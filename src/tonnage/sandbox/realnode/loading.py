@@ -6,7 +6,6 @@ archive is streamed into the node's containerd, so it may lie anywhere and is no
 
 from __future__ import annotations
 
-import json
 import re
 import tarfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from tonnage.errors import EnvironmentProblem, Problem, RefusedError, UsageError
 from tonnage.sandbox.realnode.layout import RealNode
 from tonnage.sandbox.realnode.operating import enter
+from tonnage.sandbox.realnode.packing import tags_in
 
 _IMPORTED = re.compile(r"^unpacking (?P<name>\S+) \(sha256:", re.MULTILINE)
 _CTR = ("ctr", "--namespace", "k8s.io", "images")
@@ -48,7 +48,7 @@ def ensure_images(node: RealNode) -> list[str]:
     present = set(images_in(node))
     missing: list[str] = []
     for archive in sorted((node.root / "images").glob("*.tar")):
-        names = _names_in(archive)
+        names = tags_in(archive)
         if not set(names) <= present:
             enter(node, [*_CTR, "import", "-"], stdin=archive)
             missing += [name for name in names if name not in present]
@@ -68,13 +68,6 @@ def short_name(name: str) -> str:
     ('debian:12', 'ghcr.io/a/b:1')
     """
     return name.removeprefix("docker.io/").removeprefix("library/") if name.startswith("docker.io/") else name
-
-
-def _names_in(archive: Path) -> list[str]:
-    with tarfile.open(archive) as members:
-        manifest = members.extractfile("manifest.json")
-        assert manifest is not None, "our own archives have a manifest"
-        return [name for image in json.load(manifest) for name in image["RepoTags"]]
 
 
 def _check_archive(archive: Path) -> None:
