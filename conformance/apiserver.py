@@ -25,7 +25,7 @@ import yaml
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-_THREADS = 6
+_POOL = ThreadPoolExecutor(6, thread_name_prefix="asking")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +95,7 @@ class ApiServer:
         version = self.get(f"{path}?limit=1").body["metadata"]["resourceVersion"]
         connection = http.client.HTTPSConnection(self._host, self._port, context=self._context)
         try:
-            connection.request(
-                "GET", f"{path}?watch=1&resourceVersion={version}", headers=self._headers
-            )
+            connection.request("GET", f"{path}?watch=1&resourceVersion={version}", headers=self._headers)
             response = connection.getresponse()
             while line := response.readline():
                 yield msgspec.json.decode(line)
@@ -126,9 +124,8 @@ class ApiServer:
 
 
 def in_parallel(do: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
-    """Results in order, a few at a time."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        yield from pool.map(do, items)
+    """Results in order, a few at a time, on threads that keep their connections."""
+    yield from _POOL.map(do, items)
 
 
 def _current(config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
