@@ -9,7 +9,7 @@ import pytest
 from tonnage.sandbox.realnode.configuring import corefile, kubelet_config, merged, node_env
 from tonnage.sandbox.realnode.layout import Wire, plan_nodes
 
-ONE, TWO = plan_nodes("0123456789ab", Wire(number=9), 2, Path("/nodes"))
+ONE, TWO = plan_nodes(Wire(number=9, sandbox_id="0123456789ab"), 2, Path("/nodes"))
 
 
 def test_maps_are_merged_deeply_and_a_null_removes() -> None:

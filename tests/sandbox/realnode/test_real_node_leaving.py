@@ -93,8 +93,7 @@ def _assert_nothing_is_left(sandbox: state.Sandbox) -> None:
 
     assert find_processes(sandbox.id) == []
     assert left == []
-    assert f"tn{sandbox.subnet}br" not in links
-    assert f"tn{sandbox.subnet}v" not in links
+    assert f"tn{sandbox.id[:8]}" not in links
     assert f"10.245.{sandbox.subnet}." not in routes
     assert not sandbox.places.root.exists()
 

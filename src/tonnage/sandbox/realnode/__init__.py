@@ -76,9 +76,9 @@ def components(request: SandboxRequest) -> tuple[Component, ...]:
 def prepare_network(sandbox: Sandbox) -> None:
     """Make the bridge whose address the API server will listen on."""
     from tonnage.sandbox.realnode import network
-    from tonnage.sandbox.realnode.layout import Wire
+    from tonnage.sandbox.realnode.booting import wire_of
 
-    wire = Wire(number=sandbox.subnet)
+    wire = wire_of(sandbox)
     network.check_addresses(wire)
     sandbox.ledger.record("link", wire.bridge)
     network.make_bridge(wire)
@@ -102,7 +102,7 @@ def add_real_nodes(sandbox: Sandbox, count: int, show: Show) -> list[str]:
     tender = [sys.executable, "-m", "tonnage.sandbox.realnode.tending", sandbox.name]
     processes.start(sandbox, "tender", tender, tier="nodes", restart=True)
     booting.wait_until_ready(sandbox, nodes)
-    booting.wait_until_equipped(sandbox, nodes)
+    booting.wait_until_usable(sandbox, nodes)
     show.step("real nodes", f"{len(nodes)} Ready, containerd and runc")
     return [node.name for node in nodes]
 

@@ -35,8 +35,12 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def nodes_of(sandbox: Sandbox) -> tuple[RealNode, ...]:
     """The real nodes of a sandbox, running or not."""
-    wire = Wire(number=sandbox.subnet)
-    return plan_nodes(sandbox.id, wire, sandbox.request.real_nodes, sandbox.places.root / "nodes")
+    return plan_nodes(wire_of(sandbox), sandbox.request.real_nodes, sandbox.places.root / "nodes")
+
+
+def wire_of(sandbox: Sandbox) -> Wire:
+    """The bridge of this sandbox's real nodes."""
+    return Wire(number=sandbox.subnet, sandbox_id=sandbox.id)
 
 
 def node_called(sandbox: Sandbox, name: str) -> RealNode:
@@ -124,11 +128,15 @@ def wait_until_ready(sandbox: Sandbox, nodes: Sequence[RealNode], *, since: floa
             time.sleep(0.1)
 
 
-def wait_until_equipped(sandbox: Sandbox, nodes: Sequence[RealNode]) -> None:
-    """Return when every node announces its GPUs."""
+def wait_until_usable(sandbox: Sandbox, nodes: Sequence[RealNode]) -> None:
+    """Return when pods may be placed on every node: its GPUs are announced, the not-ready taint is gone."""
     gpus = sandbox.request.gpus_per_real_node
-    for node in nodes if gpus else ():
-        sandbox.api.wait(f"/api/v1/nodes/{node.name}", lambda found: announces_gpus(found, gpus))
+
+    def is_usable(found: dict[str, Any]) -> bool:
+        return not found["spec"].get("taints") and (not gpus or announces_gpus(found, gpus))
+
+    for node in nodes:
+        sandbox.api.wait(f"/api/v1/nodes/{node.name}", is_usable, seconds=READY_SECONDS)
 
 
 def switch_off(sandbox: Sandbox, node: RealNode) -> None:

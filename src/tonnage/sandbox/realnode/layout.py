@@ -4,7 +4,7 @@ Everything a node will ever create on this machine can be read off these values,
 the ledger first and made second. Several sandboxes run side by side; each has a subnet number and an id of
 its own, and from those two follow names and addresses nobody else has:
 
-    sandbox 3, node real-2    bridge tn3br 10.245.3.1/24, cable tn3v2, node 10.245.3.12, pods 10.224.50.0/24
+    number 3, node real-2     bridge 10.245.3.1/24, node 10.245.3.12, pods 10.224.49.0/24
 
 The pods of all sandboxes lie in 10.224.0.0/12, sixteen blocks of 254 addresses for each sandbox, because this
 machine has routes to all of them at once.
@@ -31,10 +31,16 @@ class Wire:
 
     number: int
     """The sandbox's subnet number, 1 to 250."""
+    sandbox_id: str
 
     @property
     def bridge(self) -> str:
-        return f"tn{self.number}br"
+        return f"{self.token}br"
+
+    @property
+    def token(self) -> str:
+        """What this sandbox's links begin with: the kernel allows a link 15 letters."""
+        return f"tn{self.sandbox_id[:8]}"
 
     @property
     def subnet(self) -> IPv4Network:
@@ -58,7 +64,6 @@ class RealNode:
 
     name: str
     index: int
-    sandbox_id: str
     wire: Wire
     root: Path
     """The node's folder on this machine; the node itself sees it as /mnt, and `root/var` as /var."""
@@ -80,12 +85,12 @@ class RealNode:
     @property
     def link(self) -> str:
         """This machine's end of the node's cable."""
-        return f"tn{self.wire.number}v{self.index}"
+        return f"{self.wire.token}v{self.index}"
 
     @property
     def cgroup(self) -> str:
         """The cgroup, below each hierarchy's root, that holds every pod of the node."""
-        return f"tn-{self.sandbox_id}-{self.index}"
+        return f"tn-{self.wire.sandbox_id}-{self.index}"
 
     @property
     def kubelet_config(self) -> Path:
@@ -108,10 +113,7 @@ class RealNode:
         return int(children[0])
 
 
-def plan_nodes(sandbox_id: str, wire: Wire, count: int, folder: Path) -> tuple[RealNode, ...]:
+def plan_nodes(wire: Wire, count: int, folder: Path) -> tuple[RealNode, ...]:
     """The nodes `real-1` to `real-N`, each with a folder of its own below `folder`."""
     names = [(index, f"real-{index}") for index in range(1, count + 1)]
-    return tuple(
-        RealNode(name=name, index=index, sandbox_id=sandbox_id, wire=wire, root=folder / name)
-        for index, name in names
-    )
+    return tuple(RealNode(name=name, index=index, wire=wire, root=folder / name) for index, name in names)

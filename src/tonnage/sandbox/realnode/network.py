@@ -9,19 +9,23 @@ There is no way out to the internet: that would need address translation in the 
 
 from __future__ import annotations
 
-import json
 import subprocess
-from ipaddress import IPv4Network
+import sys
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 
 from tonnage.errors import EnvironmentProblem, Problem
-from tonnage.sandbox.realnode.layout import MAX_NODES, RealNode, Wire
+from tonnage.sandbox.realnode.layout import MAX_NODES, NODE_NETWORK, RealNode, Wire
+
+ROUTES = Path("/proc/net/route")
 
 
-def check_addresses(wire: Wire) -> None:
+def check_addresses(wire: Wire, table: Path = ROUTES) -> None:
     """Raise if this machine already routes some of the addresses a sandbox on this wire would use."""
     wanted = [wire.subnet, *(wire.pod_subnet(index) for index in range(1, MAX_NODES + 1))]
-    for other, device in _routes():
-        if device != wire.bridge and any(one.overlaps(other) for one in wanted):
+    for other, device in read_routes(table):
+        # A wider route (a VPN's 10.0.0.0/8) does no harm: the narrower one wins.
+        if any(other.subnet_of(one) for one in wanted):
             raise EnvironmentProblem(
                 Problem(
                     code="BOX-203",
@@ -31,6 +35,26 @@ def check_addresses(wire: Wire) -> None:
                     hint="disconnect that network (a VPN, an engine), or use simulated nodes: --nodes",
                 )
             )
+
+
+def numbers_in_use(table: Path = ROUTES) -> set[int]:
+    """Subnet numbers whose node addresses this machine has a route to already, whoever's they are."""
+    if not table.exists():
+        return set()  # not Linux: no real nodes either
+    routes = [route for route, _ in read_routes(table) if route.subnet_of(NODE_NETWORK)]
+    return {route.network_address.packed[2] for route in routes}
+
+
+def read_routes(table: Path = ROUTES) -> list[tuple[IPv4Network, str]]:
+    """The networks this machine knows a way to, with the link it takes; the default route left out."""
+    rows = [line.split() for line in table.read_text().splitlines()[1:]]
+    found = [(IPv4Network((_address(row[1]), str(IPv4Address(_address(row[7]))))), row[0]) for row in rows]
+    return [(network, link) for network, link in found if network.prefixlen]
+
+
+def _address(written: str) -> int:
+    # The kernel prints an address as the number its four bytes make in memory.
+    return int.from_bytes(bytes.fromhex(written)[:: -1 if sys.byteorder == "little" else 1], "big")
 
 
 def make_bridge(wire: Wire) -> None:
@@ -66,14 +90,6 @@ def link_exists(name: str) -> bool:
     """Whether this machine has a link of this name."""
     shown = subprocess.run(["ip", "link", "show", name], capture_output=True, check=False)
     return shown.returncode == 0
-
-
-def _routes() -> list[tuple[IPv4Network, str]]:
-    routes = json.loads(_ip("-json", "-4", "route", "show", "table", "main") or "[]")
-    named = [
-        (route["dst"], route.get("dev", "")) for route in routes if route.get("dst", "default") != "default"
-    ]
-    return [(IPv4Network(destination), device) for destination, device in named]
 
 
 def _ip(*arguments: str) -> str:
