@@ -140,7 +140,10 @@ def names() -> list[str]:
 
 def free_subnet() -> int:
     """A number no other sandbox on this machine has; call it while holding the folder of all sandboxes."""
+    from tonnage.sandbox.realnode.network import numbers_in_use
+
     taken = {sandbox.subnet for name in names() if (sandbox := load(name)) is not None}
+    taken |= numbers_in_use()  # sandboxes of other users, and networks that only look like ours
     return next(number for number in range(1, 251) if number not in taken)
 
 
