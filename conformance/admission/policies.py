@@ -39,6 +39,7 @@ _QUOTA_KEYS = {
     "count/limitranges": ("1", "5"),
     "resourcequotas": ("1", "10"),
 }
+_OBJECT_COUNTS = ("persistentvolumeclaims", "count/limitranges", "resourcequotas")
 _SCOPABLE = ("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _SCOPES = (
     "Terminating",
@@ -100,6 +101,8 @@ def generate_quota(random: Random, name: str, *, oddness: float = 0.0, scope: st
     chosen = random.sample(keys, k=min(len(keys), random.choice((1, 2, 3, 4, 6))))
     if "requests.nvidia.com/gpu" in keys and random.random() < 0.3:
         chosen.append("requests.nvidia.com/gpu")
+    if len(keys) == len(_QUOTA_KEYS) and random.random() < 0.4:
+        chosen.append(random.choice(_OBJECT_COUNTS))
     spec["hard"] = {key: random.choice(_QUOTA_KEYS[key]) for key in chosen}
     if random.random() < oddness:
         key = random.choice(_WRONG_KEYS + tuple(_QUOTA_KEYS))

@@ -20,7 +20,7 @@ from tonnage.cluster.resources import (
     aggregate_container_requests,
     is_pod_level_resource,
 )
-from tonnage.units import parse_quantity
+from tonnage.units import Quantity, parse_quantity
 
 
 def default_pod(pod: Pod, *, printed: bool = True) -> Pod:
@@ -106,6 +106,12 @@ def round_resources(resources: Resources, *, printed: bool = True) -> Resources:
     )
 
 
+def _exact_text(quantity: Quantity) -> str:
+    """The printed form, unless it would be read back as less: binary literals end at 2^63 - 1, sums not."""
+    printed = str(quantity)
+    return printed if parse_quantity(printed) == quantity else f"{quantity.nano}n"
+
+
 def _stored(text: str, *, printed: bool) -> str:
     quantity = parse_quantity(text)
     rounded = quantity.rounded_to_milli()
@@ -129,13 +135,13 @@ def _default_pod_level(pod: Pod) -> Resources | None:
     if resources.limits or resources.requests:
         for name, quantity in aggregate_container_limits(pod).items():
             if is_hugepages(name) and name not in resources.requests:
-                limits.setdefault(name, str(quantity))
+                limits.setdefault(name, _exact_text(quantity))
     if not limits:
         return resources
     requests = dict(resources.requests)
     for name, quantity in aggregate_container_requests(pod).items():
         if is_pod_level_resource(name) and may_overcommit(name):
-            requests.setdefault(name, str(quantity))
+            requests.setdefault(name, _exact_text(quantity))
     for name, text in limits.items():
         if is_pod_level_resource(name):
             requests.setdefault(name, text)
