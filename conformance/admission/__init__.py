@@ -7,6 +7,7 @@ call possible. A second half of the pods is asked after a global default priorit
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -338,7 +339,7 @@ def _cluster(kubeconfig: Path | None) -> Iterator[Path]:
         return
     from tonnage.sandbox import SandboxRequest, down, up
 
-    sandbox = up(SandboxRequest(name="conformance-admission"))
+    sandbox = up(SandboxRequest(name=f"admission-{os.getpid()}"))
     try:
         yield sandbox.kubeconfig
     finally:
