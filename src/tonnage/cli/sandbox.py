@@ -80,11 +80,14 @@ def up(
     Pods on simulated nodes run until deleted; the annotation tonnage.dev/runs-for: 90s ends them after 90
     seconds (tonnage.dev/exit-code and tonnage.dev/exit-reason say how).
     """
+    import signal
+    import sys
     import time
 
     from tonnage.sandbox.lifecycle import up as start
     from tonnage.sandbox.request import SandboxRequest
     from tonnage.sandbox.showing import Show, format_seconds
+    from tonnage.sandbox.state import load
 
     request = SandboxRequest(
         name=name,
@@ -94,13 +97,17 @@ def up(
         snapshot=snapshot.absolute() if snapshot else None,
     )
     show = Show(is_quiet=output == "json")
+    was_there = load(name) is not None
+    # Asked to end, we leave as after Ctrl-C: what was started is taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
     made = start(request, show)
     took = time.monotonic() - began
     if output == "json":
         click.echo(json.dumps(_described(made) | {"seconds": round(took, 2)}, indent=2))
         return
-    show.line(f"  sandbox {made.name} is ready, {format_seconds(took)}")
+    same = was_there and took < 5
+    show.line(f"  sandbox {made.name} " + ("runs already" if same else f"is ready, {format_seconds(took)}"))
     show.line()
     click.echo(f"export KUBECONFIG={made.kubeconfig}")
     show.line()

@@ -24,15 +24,16 @@ def build(component: Component, go: Path, show: Show, why: str) -> None:
     with tempfile.TemporaryDirectory(dir=home, prefix=f".{component.name}-") as scratch:
         target = Path(scratch) / "made"
         target.mkdir()
-        doing = f"building {component.version} from source ({why})"
-        with show.running(component.name, doing, component.typical_seconds) as progress:
+        with show.running(
+            component.title, f"building from source{why}", component.typical_seconds
+        ) as progress:
             _compile(component, go, target / component.name, progress)
             for asset in component.assets:
                 _copy(component, go, asset, target / asset.target)
         shutil.rmtree(component.folder, ignore_errors=True)
         target.chmod(0o755)
         target.rename(component.folder)
-    show.step(component.name, f"{component.version} built from source")
+    show.step(component.title, "built from source")
 
 
 def go_environment() -> dict[str, str]:
@@ -65,7 +66,7 @@ def _compile(component: Component, go: Path, output: Path, progress: Progress) -
         for line in process.stderr:
             if line.startswith("go: downloading "):
                 num_downloaded += 1
-                progress.text = f"building {component.version}: {num_downloaded} modules downloaded"
+                progress.text = f"building, {num_downloaded} modules downloaded"
             else:
                 said.append(line.rstrip())
     if process.returncode != 0:

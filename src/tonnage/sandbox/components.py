@@ -64,6 +64,10 @@ class Component:
         return cache_home() / "components" / f"{self.name}-{self.version}-{platform_name()}"
 
     @property
+    def title(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
     def cached(self) -> Path:
         return self.folder / self.name
 

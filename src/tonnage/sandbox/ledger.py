@@ -33,7 +33,9 @@ class Ledger:
 
     def record(self, kind: str, id: str, **details: str) -> Entry:
         """Write the entry down; only then may the thing be made."""
-        line = json.dumps({"kind": kind, "id": id, **({"details": details} if details else {})}) + "\n"
+        entry = json.dumps({"kind": kind, "id": id, **({"details": details} if details else {})})
+        # A new line before it too: the last writer may have died in the middle of its own.
+        line = f"\n{entry}\n"
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, line.encode())

@@ -180,10 +180,9 @@ def _start_nodes(sandbox: Sandbox, show: Show) -> None:
     wait_for_service_accounts(sandbox)
     wait_for_nodes(sandbox)
     if num_nodes:
-        groups = ", ".join(f"{count} x {shape.name}" for shape, count in sandbox.request.shapes())
         num_gpus = sum(shape.gpus * count for shape, count in sandbox.request.shapes())
-        gpus = f", {num_gpus:,} GPUs" if num_gpus else ""
-        show.step("nodes", f"{groups} ready (simulated{gpus})")
+        gpus = f" with {num_gpus:,} GPUs" if num_gpus else ""
+        show.step("nodes", f"{num_nodes:,} simulated nodes{gpus} ready")
 
 
 def _undo(sandbox: Sandbox) -> None:

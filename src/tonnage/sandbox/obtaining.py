@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import textwrap
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
@@ -49,8 +50,13 @@ def obtain(components: Iterable[Component], show: Show) -> dict[str, Path]:
 def _announce(missing: list[Component], show: Show) -> None:
     minutes = max(1, round(sum(component.typical_seconds for component in missing) / 60))
     names = ", ".join(component.name for component in missing)
-    show.line(f"  first use: {len(missing)} components are neither on PATH nor in the cache: {names}")
-    show.line(f"  up to {minutes} min if all are built from source; the next start takes seconds")
+    lines = textwrap.wrap(
+        f"first use: {names} neither on PATH nor in the cache, so fetched or built now; up to {minutes} min if "
+        "all is built from source. The next start takes seconds.",
+        76,
+    )
+    for line in lines:
+        show.line(f"  {line}")
 
 
 def _on_path(component: Component) -> Path | None:
@@ -88,22 +94,22 @@ def _make(component: Component, show: Show) -> Path:
 
 
 def _download(component: Component, show: Show) -> str | None:
-    """Fetch the official build into the cache; or say why it was not."""
+    """Fetch the official build into the cache; otherwise return what to say about it, often nothing."""
     download = component.download
     pinned = download.sha256.get(platform_name()) if download else None
     if download is None or pinned is None:
-        return "not on PATH or in the cache"
+        return ""
     if component.assets:
-        return "its manifests come with the source"
+        return ""
     url = _filled(download.url, component)
     try:
-        with show.running(component.name, f"downloading {component.version}"):
+        with show.running(component.title, "downloading"):
             content = _fetch(url)
     except (OSError, urllib.error.URLError) as problem:
-        return f"no download: {getattr(problem, 'reason', problem)}"
+        return f" (no download: {getattr(problem, 'reason', problem)})"
     _check(component, url, content, pinned)
     _store(component, _unpacked(content, download, component))
-    show.step(component.name, f"{component.version} downloaded, checksum right")
+    show.step(component.title, "downloaded, checksum right")
     return None
 
 

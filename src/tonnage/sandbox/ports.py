@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
-import os
+import random
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -52,8 +52,8 @@ def _write(places: Places, ports: dict[str, int]) -> None:
 
 def _free_ports(sandboxes: Path) -> Iterator[int]:
     taken = {port for root in sandboxes.iterdir() for port in read_ports(Places(root)).values()}
-    # Start at a place of our own, so that a port just given up by a neighbour is not at once reused.
-    start = _FIRST + (os.getpid() * 16) % (_LAST - _FIRST)
+    # Start anywhere: another user's sandboxes have a list of their own, which we cannot see.
+    start = random.randrange(_FIRST, _LAST)
     for port in [*range(start, _LAST), *range(_FIRST, start)]:
         if port not in taken and is_free(port):
             yield port

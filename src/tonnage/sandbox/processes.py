@@ -28,6 +28,7 @@ ID, NAME, TIER = "TONNAGE_SANDBOX_ID", "TONNAGE_SANDBOX_PART", "TONNAGE_SANDBOX_
 _ONCE = 'cd "$1" && shift && exec "$@"'
 _AGAIN = 'cd "$1" && shift && while :; do "$@"; echo "ended with $?, starting again in 1 s"; sleep 1; done'
 _GRACE_SECONDS = 3.0
+_BURIAL_SECONDS = 3.0
 
 
 def start(
@@ -101,11 +102,13 @@ def stop(sandbox: Sandbox, name: str) -> None:
 
 def stop_all(sandbox_id: str) -> None:
     """Stop every process of the sandbox, tier by tier; clients before servers."""
+    everyone = find_processes(sandbox_id)
     for tier in TIERS:
         # What the last two tiers hold is thrown away with the sandbox: no need to let them say goodbye.
         polite = tier in ("controllers", "nodes")
         end((pid for pid, marks in _marked(sandbox_id) if marks.get(TIER) == tier), polite=polite)
     end(find_processes(sandbox_id), polite=False)
+    _wait_for_burial(everyone)
 
 
 def find_processes(sandbox_id: str, name: str | None = None) -> list[int]:
@@ -186,6 +189,13 @@ def _signal(alive: Mapping[int, str | None], number: signal.Signals) -> None:
         if started is not None and started_at(pid) == started:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
+
+
+def _wait_for_burial(pids: Iterable[int]) -> None:
+    """Wait a little until init has removed the dead from the process table: a reader of `ps` counts them."""
+    deadline = time.monotonic() + _BURIAL_SECONDS
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _wait_for_end(alive: dict[int, str | None], seconds: float) -> None:
