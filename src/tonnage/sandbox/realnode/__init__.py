@@ -94,7 +94,7 @@ def add_real_nodes(sandbox: Sandbox, count: int, show: Show) -> list[str]:
 
     nodes = booting.nodes_of(sandbox)
     assert len(nodes) == count, "the sandbox's request names the number of real nodes"
-    archives = images.ready_images(cache_home() / "images")
+    archives = images.ready_images(cache_home() / "images", show)
     sandbox.api.apply(manifests.cluster_objects())
     for node in nodes:
         booting.write_files(sandbox, node, archives)

@@ -8,8 +8,13 @@
 #   boot.sh ROOT      ROOT/node.env holds the node's values, ROOT/bin the programs
 set -eu
 
-mount --bind "$1" /mnt                 # from here on the node's folder is /mnt, wherever the sandbox keeps it
-cd /mnt
+# From here on the node's folder is /run/node, wherever the sandbox keeps it: also where that lies below /run or /var,
+# which are about to be covered. The current folder stays reachable then, its name does not.
+cd "$1"
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/node /run/containerd /run/netns /run/lock
+mount --no-canonicalize --bind /proc/self/cwd /run/node
+cd /run/node
 . ./node.env
 hostname "$NODE_NAME"
 
@@ -22,8 +27,6 @@ fi
 mkdir -p var/lib/kubelet var/lib/containerd var/lib/cni var/log/pods var/log/containers var/tmp
 [ -e var/run ] || ln -s /run var/run
 mount --rbind var /var
-mount -t tmpfs -o mode=755 tmpfs /run
-mkdir -p /run/containerd /run/netns /run/lock
 export TMPDIR=/var/tmp                 # nothing is left in the machine's /tmp
 
 # The kubelet sets these for the whole machine when they differ. It finds what it wants and writes nothing.
@@ -59,9 +62,9 @@ keep() {
     done
 }
 
-keep containerd containerd --config /mnt/containerd.toml &
-keep coredns bin/coredns -conf /mnt/Corefile &
-keep kube-proxy bin/kube-proxy --config /mnt/kube-proxy.yaml &
+keep containerd containerd --config /run/node/containerd.toml &
+keep coredns bin/coredns -conf /run/node/Corefile &
+keep kube-proxy bin/kube-proxy --config /run/node/kube-proxy.yaml &
 
 ctr() { command ctr --namespace k8s.io "$@"; }
 until ctr version >/dev/null 2>&1; do sleep 0.05; done
@@ -70,6 +73,6 @@ if [ ! -e /var/lib/images-imported ]; then
     touch /var/lib/images-imported
 fi
 
-keep kubelet bin/kubelet --config /mnt/kubelet.yaml $KUBELET_FLAGS &
+keep kubelet bin/kubelet --config /run/node/kubelet.yaml $KUBELET_FLAGS &
 
 wait

@@ -23,6 +23,7 @@ from tonnage.sandbox.realnode import cgroups, configuring, network
 from tonnage.sandbox.realnode.labelling import announces_gpus, labels_for
 from tonnage.sandbox.realnode.layout import RealNode, Wire, plan_nodes
 from tonnage.sandbox.realnode.manifests import DNS_USER
+from tonnage.sandbox.realnode.requirements import may_lower_oom_scores
 from tonnage.sandbox.state import Sandbox
 from tonnage.units import parse_quantity
 
@@ -71,7 +72,7 @@ def write_files(sandbox: Sandbox, node: RealNode, images: Iterable[Path]) -> Non
         link_or_copy(image, root / "images" / image.name)
     disk = sandbox.request.node_disk
     texts = {
-        "containerd.toml": configuring.containerd_toml(),
+        "containerd.toml": configuring.containerd_toml(may_lower_oom_scores=may_lower_oom_scores()),
         "cni/10-pods.conflist": configuring.cni_conflist(node),
         "kube-proxy.yaml": json.dumps(configuring.kube_proxy_config(node), indent=1),
         "Corefile": configuring.corefile(node),

@@ -5,8 +5,8 @@ machine with its neighbours (cgroup root, private sockets), root here may lack C
 (`oom_score`, `oomScoreAdj`, `restrict_oom_score_adj`: nobody may lower a score), or a sandbox should answer
 quickly (status and sync periods).
 
-Inside its mount namespace a node sees its own folder as /mnt and its own /var and /run, so the paths below
-are the usual ones and no two nodes meet.
+Inside its mount namespace a node sees its own folder as /run/node and its own /var and /run, so the paths
+below are the usual ones and no two nodes meet.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ CNI_PLUGINS = "/usr/lib/cni"
 Json = dict[str, Any]
 
 
-def containerd_toml() -> str:
+def containerd_toml(*, may_lower_oom_scores: bool) -> str:
     """containerd with its CRI plugin; only what differs from its defaults."""
+    restricted = "false" if may_lower_oom_scores else "true"
     return f"""\
 version = 2
 root = "/var/lib/containerd"
@@ -40,7 +41,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{PAUSE}"
-  restrict_oom_score_adj = true
+  restrict_oom_score_adj = {restricted}
 
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{CNI_PLUGINS}"

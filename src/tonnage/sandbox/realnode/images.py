@@ -8,13 +8,14 @@ layer. No maintainer script runs.
     local/python                     Python with its whole standard library, sh, coreutils, libstdc++
                                      (enough for the wheels of numpy or torch mounted from the host)
 
-Images are kept in the user's cache, named by what went in, and are rebuilt when Debian's versions change.
+Images are kept in the user's cache, one for each Debian release; removing the file has it packed anew.
 Not here: the archive's format (`packing`), importing it into a node (`loading`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import platform
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,21 +23,22 @@ from pathlib import Path
 from tonnage.errors import EnvironmentProblem, Problem
 from tonnage.sandbox.locking import locked
 from tonnage.sandbox.realnode.packing import Layer, image_archive
+from tonnage.sandbox.showing import Show
 
 PAUSE = "local/pause:1"
 BUSYBOX = "local/busybox:1"
 # A tag other than `latest` matters: Kubernetes pulls `latest` at every start unless told otherwise.
 PYTHON = ("local/python:latest", "local/python:3")
 # What goes in is part of the cache's key; raise this when the recipe changes.
-RECIPE = 2
+RECIPE = 3
 _PYTHON_PACKAGES = ("python3", "dash", "coreutils", "libstdc++6")
 _NOT_NEEDED = tuple(f"usr/share/{name}/" for name in ("doc", "man", "locale", "lintian", "info"))
 
 
-def ready_images(cache: Path) -> tuple[Path, ...]:
+def ready_images(cache: Path, show: Show) -> tuple[Path, ...]:
     """The archives to import into a node, built first if the cache lacks them."""
     with locked(cache):
-        return (_busybox_image(cache), _python_image(cache))
+        return (_busybox_image(cache), _python_image(cache, show))
 
 
 def _busybox_image(cache: Path) -> Path:
@@ -52,28 +54,29 @@ def _busybox_image(cache: Path) -> Path:
     return archive
 
 
-def _python_image(cache: Path) -> Path:
-    try:
-        packages = _packages_for_python()
-    except EnvironmentProblem:
-        # Without package lists nobody can say what is newest; an image that was built before will do.
-        built = sorted(cache.glob(f"python-*-r{RECIPE}.tar"), key=lambda path: path.stat().st_mtime)
-        if built:
-            return built[-1]
-        raise
-    digest = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:12]
-    archive = cache / f"python-{digest}-r{RECIPE}.tar"
+def _python_image(cache: Path, show: Show) -> Path:
+    # The release and not the packages' versions: asking for those costs two seconds at every start.
+    release = platform.freedesktop_os_release()
+    edition = f"{release['ID']}{release.get('VERSION_ID', '')}-{platform.machine()}"
+    archive = cache / f"python-{edition}-r{RECIPE}.tar"
     if not archive.exists():
-        with (
-            tempfile.TemporaryDirectory() as scratch,
-            image_archive(archive, tags=PYTHON, command=("/usr/bin/python3",)) as layer,
-        ):
-            layer.skeleton()
-            for package in _download(packages, Path(scratch)):
-                _add_package(layer, package)
-            layer.link("usr/bin/sh", "dash")
-            layer.link("usr/bin/python", "python3")
+        with show.running("images", "packing local/python from Debian's packages", 10):
+            packages = _packages_for_python()
+            _pack_python(archive, packages)
+        show.step("images", f"local/python packed from {len(packages)} Debian packages")
     return archive
+
+
+def _pack_python(archive: Path, packages: list[str]) -> None:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        image_archive(archive, tags=PYTHON, command=("/usr/bin/python3",)) as layer,
+    ):
+        layer.skeleton()
+        for package in _download(packages, Path(scratch)):
+            _add_package(layer, package)
+        layer.link("usr/bin/sh", "dash")
+        layer.link("usr/bin/python", "python3")
 
 
 def _packages_for_python() -> list[str]:

@@ -22,7 +22,7 @@ MAX_NODES = 16
 POD_NETWORK = IPv4Network("10.224.0.0/12")
 NODE_NETWORK = IPv4Network("10.245.0.0/16")
 # Inside its mount namespace a node sees its own folder here.
-INSIDE = Path("/mnt")
+INSIDE = Path("/run/node")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class RealNode:
     index: int
     wire: Wire
     root: Path
-    """The node's folder on this machine; the node itself sees it as /mnt, and `root/var` as /var."""
+    """The node's folder on this machine; the node itself sees it as /run/node, and `root/var` as /var."""
 
     @property
     def address(self) -> IPv4Address:
@@ -98,7 +98,7 @@ class RealNode:
 
     @property
     def volumes(self) -> Path:
-        """Folders behind the default StorageClass, on this machine; the node sees them below /mnt/volumes."""
+        """Folders behind the default StorageClass; the node sees them below /run/node/volumes."""
         return self.root / "volumes"
 
     @property

@@ -56,6 +56,13 @@ def check_machine() -> None:
         )
 
 
+def may_lower_oom_scores() -> bool:
+    """Whether this process has CAP_SYS_RESOURCE, without which nobody may lower an oom_score_adj."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    return bool(effective >> 24 & 1)
+
+
 def missing_packages() -> dict[str, str]:
     """What is not here, with the Debian package that brings it."""
     programs = {name: package for name, package in _PROGRAMS.items() if not _which(name)}
