@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from tonnage.cluster.objects import LabelSelector, Pod, SelectorRequirement
@@ -23,8 +24,10 @@ from tonnage.cluster.resources import (
 )
 from tonnage.cluster.scheduling.counting import Vector, vector_of
 from tonnage.cluster.scheduling.selecting import Labels, Selector, selector_of
+from tonnage.units import Quantity, parse_quantity
 
 ANY_ADDRESS = "0.0.0.0"
+_IDLE_CPU, _IDLE_MEMORY = SCORING_DEFAULTS["cpu"].milli(), SCORING_DEFAULTS["memory"].value()
 FINISHED = frozenset({"Succeeded", "Failed"})
 
 
@@ -98,14 +101,14 @@ def facts_of(pod: Pod) -> PodFacts:
     meta, affinity = pod.metadata, pod.spec.affinity
     together = affinity.pod_affinity if affinity else None
     apart = affinity.pod_anti_affinity if affinity else None
-    cpu, memory = _scoring_weight(pod)
+    requests, cpu, memory = _booked(pod)
     return PodFacts(
         pod=pod,
         key=pod_key(pod),
         namespace=meta.namespace,
         labels=meta.labels,
         priority=pod.spec.priority or 0,
-        requests=vector_of(pod_requests(pod)),
+        requests=requests,
         scoring_cpu=cpu,
         scoring_memory=memory,
         ports=_host_ports(pod),
@@ -144,13 +147,32 @@ def incoming_scoring_weight(pod: Pod) -> tuple[int, int]:
     return total.cpu, total.memory
 
 
-def _scoring_weight(pod: Pod) -> tuple[int, int]:
+def _booked(pod: Pod) -> tuple[Vector, int, int]:
+    """What a pod takes from its node: its requests, and its weight in cpu and memory for scores."""
+    spec, status = pod.spec, pod.status
+    if not (spec.init_containers or spec.overhead or spec.resources or status.container_statuses):
+        return _booked_plainly(tuple(tuple(c.resources.requests.items()) for c in spec.containers))
+    requests = pod_requests(pod)
     missing = dict(SCORING_DEFAULTS)
     if pod_level_requests_set(pod):
-        plain = pod_requests(pod)
-        missing = {name: amount for name, amount in missing.items() if name not in plain}
+        missing = {name: amount for name, amount in missing.items() if name not in requests}
     weight = vector_of(pod_requests(pod, missing=missing))
-    return weight.cpu, weight.memory
+    return vector_of(requests), weight.cpu, weight.memory
+
+
+@lru_cache(maxsize=4096)
+def _booked_plainly(containers: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[Vector, int, int]:
+    """The same for main containers alone; pods of one kind share the answer, which nobody changes."""
+    total: dict[str, int] = {}
+    cpu = memory = 0
+    for requests in containers:
+        names = {name for name, _ in requests}
+        for name, text in requests:
+            total[name] = total.get(name, 0) + parse_quantity(text).nano
+        cpu += 0 if "cpu" in names else _IDLE_CPU
+        memory += 0 if "memory" in names else _IDLE_MEMORY
+    vector = vector_of({name: Quantity(nano) for name, nano in total.items()})
+    return vector, vector.cpu + cpu, vector.memory + memory
 
 
 def _host_ports(pod: Pod) -> tuple[HostPort, ...]:
@@ -198,6 +220,7 @@ def with_label_keys(pod: Pod, term: PodAffinityTerm) -> LabelSelector | None:
     )
 
 
+@lru_cache(maxsize=4096)
 def _epoch(written: str | None) -> float:
     if not written:
         return float("inf")

@@ -182,13 +182,15 @@ def _covers(budget: PodDisruptionBudget, pod: PodFacts) -> bool:
 
 def _best(candidates: list[Choice]) -> tuple[Choice, ...]:
     """The choices that may win: no worse than the worst that every other node could come up with."""
+    judged = [(badness(choice), choice) for choice in candidates]
     worst: dict[str, Badness] = {}
-    for choice in candidates:
-        worst[choice.node] = max(worst.get(choice.node, badness(choice)), badness(choice))
+    for bad, choice in judged:
+        worst[choice.node] = max(worst.get(choice.node, bad), bad)
+    hardest_rivals = sorted((bad, node) for node, bad in worst.items())[:2]
     return tuple(
         choice
-        for choice in candidates
-        if all(badness(choice) <= bad for node, bad in worst.items() if node != choice.node)
+        for bad, choice in judged
+        if all(bad <= rival for rival, node in hardest_rivals if node != choice.node)
     )
 
 

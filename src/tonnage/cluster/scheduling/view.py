@@ -66,7 +66,8 @@ class NodeInfo:
         self.requested.add(pod.requests)
         self.scoring_cpu += pod.scoring_cpu
         self.scoring_memory += pod.scoring_memory
-        self.ports.update(pod.ports)
+        if pod.ports:
+            self.ports.update(pod.ports)
 
     def remove(self, key: str) -> PodFacts:
         pod = self.pods.pop(key)
