@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from conformance.nodes import growing, killing, storage, walls  # noqa: F401 - each registers its cases
+from conformance.nodes import batching, growing, killing, pressing, refusing, storage, walls  # noqa: F401
 from conformance.nodes.bench import Bench
 from conformance.nodes.case import CATALOGUE, Case, Outcome, Phase
 from conformance.suite import Disagreement, Tally
@@ -27,7 +27,7 @@ _SAMPLE_SECONDS = 75
 
 
 class NodeSuite:
-    """The suite; it starts a sandbox with one real node on a small disk, unless one of that name runs already."""
+    """The suite; it starts a sandbox with one real node on a small disk, unless that one runs already."""
 
     name = "nodes"
     full_size = len(CATALOGUE.cases)

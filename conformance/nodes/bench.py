@@ -106,10 +106,14 @@ class Bench:
         """Create a Job, wait for its end, return it with all its pods."""
         name = manifest["metadata"]["name"]
         self.must(self.api.create(self.jobs, manifest))
+        return self.await_job(name, seconds=seconds), self.pods_of(name)
+
+    def await_job(self, name: str, *, seconds: float = 90) -> Job:
+        """Read the Job until it is over; one that never is comes back as it last was."""
         give_up = time.monotonic() + seconds
         while not _job_over(job := self.read_job(name)) and time.monotonic() < give_up:
             time.sleep(0.3)
-        return job, self.pods_of(name)
+        return job
 
     def read_job(self, name: str) -> Job:
         return msgspec.convert(self.must(self.api.get(f"{self.jobs}/{name}")).body, Job)
@@ -123,7 +127,8 @@ class Bench:
 
     def events(self, about: str, *, namespace: str | None = None) -> list[Event]:
         """Events about an object, oldest first."""
-        path = f"/api/v1/namespaces/{namespace or self.namespace}/events?fieldSelector=involvedObject.name={about}"
+        folder = f"/api/v1/namespaces/{namespace or self.namespace}/events"
+        path = f"{folder}?fieldSelector=involvedObject.name={about}"
         found = [msgspec.convert(item, Event) for item in self.must(self.api.get(path)).body["items"]]
         return sorted(found, key=lambda event: event.first_timestamp or event.event_time or "")
 

@@ -182,9 +182,7 @@ def _await_usage(bench: Bench, pod: Pod, bytes_: int) -> None:
         time.sleep(0.5)
 
 
-def _refused(
-    bench: Bench, name: str, pod: Pod, patch: Json, faults: list[str], refusal: str | None
-) -> Outcome:
+def _refused(bench: Bench, name: str, patch: Json, faults: list[str], refusal: str | None) -> Outcome:
     """A resize that the API server turns down."""
     answer = bench.resize(name, patch)
     details = answer.body.get("details", {})

@@ -332,7 +332,9 @@ def init_child_oom(bench: Bench) -> Outcome:
     pod = bench.await_pod(name, finished, seconds=4)
     main = pod.status.container_statuses[0]
     # The init container counts as failed, so the work never starts.
-    real = {"c": "never ran" if main.state.terminated is None and main.state.running is None else "ran"}
+    real: Facts = {
+        "c": "never ran" if main.state.terminated is None and main.state.running is None else "ran"
+    }
     end = pod.status.init_container_statuses[0].state.terminated
     real["setup"] = f"{end.reason} {end.exit_code}" if end else None
     bench.delete(name)

@@ -19,7 +19,7 @@ def python(name: str, script: str, **parts: Any) -> Json:
     return _container(name, ["python3", "-c", script], parts)
 
 
-def a_pod(name: str, node: str, *containers: Json, **parts: Any) -> Json:
+def a_pod(name: str, node: str | None, *containers: Json, **parts: Any) -> Json:
     """A pod bound to the node, never restarted, gone at once when deleted; other spec fields by JSON name."""
     metadata = {"name": name, "labels": {"case": name, **parts.pop("labels", {})}}
     if finalizers := parts.pop("finalizers", None):
@@ -38,8 +38,10 @@ def a_pod(name: str, node: str, *containers: Json, **parts: Any) -> Json:
 
 
 def a_job(name: str, node: str, container: Json, *, restart_policy: str = "Never", **spec: Any) -> Json:
-    """A Job of one container on the node."""
-    template = a_pod("t", node, container, restartPolicy=restart_policy)["spec"]
+    """A Job of one container on the node; /keep outlives its pods."""
+    keep = {"name": "keep", "hostPath": {"path": f"/var/lib/{name}", "type": "DirectoryOrCreate"}}
+    container = {**container, "volumeMounts": [{"name": "keep", "mountPath": "/keep"}]}
+    template = a_pod("t", node, container, restartPolicy=restart_policy, volumes=[keep])["spec"]
     body = {"template": {"spec": template}, **spec}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": body}
 

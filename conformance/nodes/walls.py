@@ -185,7 +185,7 @@ def shm_limited(bench: Bench) -> Outcome:
 
 @caused("a memory volume larger than the pod's limit", "memory volume size")
 def shm_larger_than_pod(bench: Bench) -> Outcome:
-    # The size is the pod's limit, and what is written counts as the container's memory: the kernel comes first.
+    # The size is the pod's limit, and what is written counts as the container's memory: it is killed first.
     outcome = _shm("shm-large", bench, size="512Mi", limit="64Mi")
     return Outcome(predicted=outcome.predicted | {"ending": "OOMKilled 137"}, real=outcome.real)
 

@@ -27,7 +27,8 @@ from tonnage.units import ZERO, Quantity
 
 MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 _NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
-_TAINTED = "node(s) had untolerated taint(s)"
+# Not the scheduler's newer words: the kubelet kept these.
+_TAINTED = "node(s) had taints that the pod didn't tolerate"
 
 
 def kubelet_rejection(

@@ -53,7 +53,7 @@ def test_only_no_execute_taints_refuse_a_bound_pod():
     repelling = a_node(spec={"taints": [{"key": "k", "effect": "NoSchedule"}]})
     tolerant = a_pod("t", a_container(), tolerations=[{"key": "k", "operator": "Exists"}])
     assert kubelet_rejection(asking(), tainted, []) == PredicateFailed(
-        "TaintToleration", "node(s) had untolerated taint(s)"
+        "TaintToleration", "node(s) had taints that the pod didn't tolerate"
     )
     assert kubelet_rejection(asking(), repelling, []) is None
     assert kubelet_rejection(tolerant, tainted, []) is None

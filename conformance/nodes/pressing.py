@@ -1,0 +1,323 @@
+"""Node pressure, really caused: who is evicted, in which order, with which words.
+
+The machine is never brought near its limits. Pods take a few hundred MiB, and the kubelet is restarted with
+thresholds moved to where the node already stands: for memory around this node's pods alone (a small
+`kubepods` wall, through systemReserved), for disk and inodes on the node's own small disk, for processes
+above what is free. The order is predicted by our ranking from what the kubelet itself measured just before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from conformance.nodes.bench import Bench, is_running
+from conformance.nodes.case import Facts, Outcome, Phase, caused
+from conformance.nodes.manifests import Json, a_pod, held, python, shell
+from conformance.nodes.reading import disruption
+from conformance.nodes.refusing import rejected
+from tonnage.cluster.evicting import Filesystems, disk_usage, eviction_message, observe, parts_measured, rank
+from tonnage.cluster.messages.eviction import NodeLow, format_eviction, parse_eviction
+from tonnage.cluster.objects import Pod
+from tonnage.cluster.thresholds import CONDITION_OF, RESOURCE_OF, Signal
+from tonnage.cluster.usage import PodUsage, StatsSummary
+from tonnage.sandbox import realnode
+from tonnage.units import parse_quantity
+
+MIB = 1 << 20
+_REASONS = {
+    "MemoryPressure": "KubeletHasInsufficientMemory",
+    "DiskPressure": "KubeletHasDiskPressure",
+    "PIDPressure": "KubeletHasInsufficientPID",
+}
+_TAINTS = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
+
+
+@contextmanager
+def _settings(bench: Bench, overrides: Mapping[str, Any]) -> Iterator[None]:
+    """The kubelet with other settings, for a while."""
+    realnode.reconfigure(bench.sandbox, bench.node_name, overrides)
+    try:
+        yield
+    finally:
+        bench.clear()
+        realnode.reconfigure(bench.sandbox, bench.node_name, {})
+        realnode.ensure_images(bench.real_node)
+
+
+def _started(bench: Bench, manifests: list[Json]) -> list[Pod]:
+    for manifest in manifests:
+        bench.create(manifest)
+    return [bench.await_pod(manifest["metadata"]["name"], is_running) for manifest in manifests]
+
+
+def _measured(bench: Bench, pods: list[Pod], is_there: Callable[[Pod, PodUsage], bool]) -> StatsSummary:
+    """The kubelet's statistics once they show what every pod holds."""
+    for _ in range(120):
+        summary = bench.summary()
+        usages = [(pod, summary.of(pod)) for pod in pods]
+        if all(usage is not None and is_there(pod, usage) for pod, usage in usages):
+            return summary
+        time.sleep(0.5)
+    raise TimeoutError("the kubelet never measured what the pods hold")
+
+
+def _ranked(signal: Signal, pods: list[Pod], summary: StatsSummary) -> list[str]:
+    """Names in our order; a case is built so that there are no ties."""
+    groups = rank(signal, pods, summary.of, filesystems=Filesystems.SINGLE)
+    assert all(len(group) == 1 for group in groups), "the case has a tie"
+    return [group[0].metadata.name for group in groups]
+
+
+def _pressed(
+    bench: Bench, signal: Signal, pods: list[Pod], summary: StatsSummary, *, threshold: str, leave: int
+) -> tuple[Facts, Facts]:
+    """Watch evictions until only `leave` pods are left; what was foretold, and what came."""
+    resource, order = RESOURCE_OF[signal], _ranked(signal, pods, summary)
+    going, staying = order[: len(order) - leave], order[len(order) - leave :]
+    seen = _evictions(bench, order, len(going))
+    condition = CONDITION_OF[resource]
+    predicted: Facts = {"order": going, "staying": dict.fromkeys(staying, "Running")}
+    real: Facts = {"order": list(seen), "staying": {name: bench.pod(name).status.phase for name in staying}}
+    by_name = {pod.metadata.name: pod for pod in pods}
+    for name, pod in seen.items():
+        spec = by_name[name]
+        foretold = eviction_message(
+            resource,
+            spec,
+            summary.of(spec),
+            threshold=parse_quantity(threshold),
+            available=parse_quantity("1"),
+        )
+        predicted[name] = _words(foretold, foretold, foretold)
+        event = bench.await_event(name, "Evicted")
+        real[name] = _words(
+            pod.status.message,
+            (disruption(pod) or "").removeprefix("TerminationByKubelet: "),
+            event.message if event else "",
+        )
+        predicted[f"{name} ends"] = "Failed Evicted Error 137"
+        real[f"{name} ends"] = f"{pod.status.phase} {pod.status.reason} {_end(pod)}"
+    predicted |= {
+        "condition": f"True {_REASONS[condition]}",
+        "taint": True,
+        "node event": f"Warning: Attempting to reclaim {resource}",
+    }
+    return predicted, real | _node_facts(bench, condition, resource)
+
+
+def _words(message: str, condition: str, event: str) -> Facts:
+    """An eviction's words without the numbers of the moment; the three places must say the same."""
+    low = parse_eviction(message)
+    if not isinstance(low, NodeLow):
+        return {"text": message}
+    return {
+        "resource": low.resource,
+        "threshold": low.threshold,
+        "offenders": [(o.name, o.request) for o in low.offenders],
+        "written back": format_eviction(low) == message,
+        "the same everywhere": message == condition == event,
+    }
+
+
+def _end(pod: Pod) -> str:
+    state = pod.status.container_statuses[0].state.terminated
+    return f"{state.reason} {state.exit_code}" if state else "running"
+
+
+def _evictions(bench: Bench, names: list[str], number: int) -> dict[str, Pod]:
+    """Pods in the order they were evicted; after the expected number, a little longer for one too many."""
+    seen: dict[str, Pod] = {}
+    give_up = time.monotonic() + 90
+    while time.monotonic() < give_up:
+        for name in names:
+            if name not in seen and (pod := bench.pod(name)).status.phase == "Failed":
+                seen[name] = pod
+        if len(seen) >= number and number:
+            give_up = min(give_up, time.monotonic() + 12)
+            number = 0
+        time.sleep(0.2)
+    return {name: bench.pod(name) for name in seen}
+
+
+def _node_facts(bench: Bench, condition: str, resource: str) -> Facts:
+    for _ in range(50):
+        node = bench.node()
+        found = next(c for c in node.status.conditions if c.type == condition)
+        tainted = any(t.key == _TAINTS[condition] and t.effect == "NoSchedule" for t in node.spec.taints)
+        if tainted and found.status == "True":
+            break
+        time.sleep(0.2)
+    events = bench.events(bench.node_name, namespace="default")
+    wanted = [e for e in events if e.reason == "EvictionThresholdMet" and e.message.endswith(f" {resource}")]
+    return {
+        "condition": f"{found.status} {found.reason}",
+        "taint": tainted,
+        "node event": f"{wanted[-1].type}: {wanted[-1].message}" if wanted else None,
+    }
+
+
+def _refusals(bench: Bench, condition: str, facts: tuple[Facts, Facts], *, burstable_too: bool) -> Outcome:
+    """Under pressure new pods are refused: under memory pressure BestEffort ones, otherwise all."""
+    predicted, real = facts
+    plain = a_pod("late-best-effort", bench.node_name, shell("c", "true"))
+    small = a_pod("late-burstable", bench.node_name, shell("c", "true", requests={"memory": "1Mi"}))
+    refused = rejected(bench, plain, pressure=(condition,))
+    predicted |= {f"late: {k}": v for k, v in refused.predicted.items()}
+    real |= {f"late: {k}": v for k, v in refused.real.items()}
+    if burstable_too:
+        second = rejected(bench, small, pressure=(condition,))
+        predicted |= {f"late burstable: {k}": v for k, v in second.predicted.items()}
+        real |= {f"late burstable: {k}": v for k, v in second.real.items()}
+    else:
+        predicted["late burstable"] = "Succeeded"
+        real["late burstable"] = bench.run(small).status.phase
+    return Outcome(predicted=predicted, real=real)
+
+
+@caused(
+    "memory pressure: four pods, three go",
+    "memory ranking",
+    "TerminationByKubelet",
+    "The node was low on resource: memory",
+    "EvictionThresholdMet",
+    "MemoryPressure refuses BestEffort pods",
+    phase=Phase.PRESSURE,
+    seconds=80,
+)
+def memory(bench: Bench) -> Outcome:
+    sizes = {"over-much": (150, "5Mi", "usual"), "over-little": (60, "5Mi", "usual")}
+    sizes |= {"over-urgent": (200, "5Mi", "urgent"), "within-spare": (100, "140Mi", "spare")}
+    manifests = [
+        a_pod(
+            name,
+            bench.node_name,
+            python("c", held(size), requests={"memory": request}),
+            priorityClassName=importance,
+        )
+        for name, (size, request, importance) in sizes.items()
+    ]
+    pods = _started(bench, manifests)
+    summary = _measured(
+        bench, pods, lambda pod, usage: usage.working_set() > sizes[pod.metadata.name][0] * MIB
+    )
+    # 520 MiB and a little are held inside a wall of 1400: 1150 must be free, so all but the last 110 must go.
+    capacity = parse_quantity(bench.node().status.capacity["memory"]).value()
+    settings = {
+        "systemReserved": {"memory": str(capacity - 1400 * MIB)},
+        "evictionHard": {"memory.available": "1150Mi"},
+    }
+    with _settings(bench, settings):
+        facts = _pressed(bench, Signal.ALLOCATABLE_MEMORY, pods, summary, threshold="1150Mi", leave=1)
+        return _refusals(bench, "MemoryPressure", facts, burstable_too=False)
+
+
+def _disk_pod(bench: Bench, name: str, script: str, importance: str, request: str | None = None) -> Json:
+    container = shell("c", f"{script}; sleep 3600", volumeMounts=[{"name": "v", "mountPath": "/v"}])
+    if request:
+        container["resources"] = {"requests": {"ephemeral-storage": request}}
+    return a_pod(
+        name,
+        bench.node_name,
+        container,
+        priorityClassName=importance,
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+
+
+def _write(path: str, mebibytes: int) -> str:
+    return f"dd if=/dev/zero of={path} bs=1M count={mebibytes} 2>/dev/null"
+
+
+@caused(
+    "disk pressure: four pods, three go",
+    "disk ranking",
+    "The node was low on resource: ephemeral-storage",
+    "DiskPressure refuses every pod",
+    phase=Phase.PRESSURE,
+    seconds=80,
+)
+def disk(bench: Bench) -> Outcome:
+    held_mib = {"disk-much": 150, "disk-little": 60, "disk-urgent": 120, "disk-within": 100}
+    manifests = [
+        _disk_pod(bench, "disk-much", _write("/big", 150), "usual"),
+        _disk_pod(bench, "disk-little", _write("/v/big", 60), "usual"),
+        _disk_pod(bench, "disk-urgent", _write("/big", 120), "urgent"),
+        _disk_pod(bench, "disk-within", _write("/big", 100), "spare", "200Mi"),
+    ]
+    pods = _started(bench, manifests)
+    everything = parts_measured(Signal.NODEFS, Filesystems.SINGLE)
+    summary = _measured(
+        bench,
+        pods,
+        lambda pod, usage: disk_usage(pod, usage, everything) >= held_mib[pod.metadata.name] * MIB,
+    )
+    available = observe(summary)[Signal.NODEFS].available.value()
+    # 330 MiB come free when three have gone, 210 when two have.
+    threshold = str(available + 280 * MIB)
+    with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "nodefs.available": threshold}}):
+        facts = _pressed(bench, Signal.NODEFS, pods, summary, threshold=threshold, leave=1)
+        return _refusals(bench, "DiskPressure", facts, burstable_too=True)
+
+
+def _touch(number: int) -> str:
+    return f"python3 -c \"[open('/v/%d' % i, 'w').close() for i in range({number})]\""
+
+
+@caused(
+    "inode pressure: a byte request hides inodes",
+    "inode ranking",
+    "The node was low on resource: inodes",
+    phase=Phase.PRESSURE,
+    seconds=80,
+)
+def inodes(bench: Bench) -> Outcome:
+    counts = {"inodes-many": 6000, "inodes-few": 2500, "inodes-asking": 9000}
+    manifests = [
+        _disk_pod(bench, "inodes-many", _touch(6000), "usual"),
+        _disk_pod(bench, "inodes-few", _touch(2500), "usual"),
+        _disk_pod(bench, "inodes-asking", _touch(9000), "usual", "1Mi"),
+    ]
+    pods = _started(bench, manifests)
+    everything = parts_measured(Signal.NODEFS_INODES, Filesystems.SINGLE)
+    summary = _measured(
+        bench,
+        pods,
+        lambda pod, usage: disk_usage(pod, usage, everything, inodes=True) >= counts[pod.metadata.name],
+    )
+    threshold = str(observe(summary)[Signal.NODEFS_INODES].available.value() + 7500)
+    with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "nodefs.inodesFree": threshold}}):
+        predicted, real = _pressed(bench, Signal.NODEFS_INODES, pods, summary, threshold=threshold, leave=1)
+    return Outcome(predicted=predicted, real=real)
+
+
+@caused(
+    "process pressure: priority first, then number",
+    "pid ranking",
+    "The node was low on resource: pids",
+    phase=Phase.PRESSURE,
+    seconds=80,
+)
+def processes(bench: Bench) -> Outcome:
+    def many(name: str, number: int, importance: str) -> Json:
+        script = "sleep 3600 & " * number + "wait"
+        return a_pod(name, bench.node_name, shell("c", script), priorityClassName=importance)
+
+    counts = {"pids-many": 30, "pids-few": 5, "pids-spare": 2, "pids-urgent": 60}
+    importance = {"pids-spare": "spare", "pids-urgent": "urgent"}
+    pods = _started(
+        bench, [many(name, number, importance.get(name, "usual")) for name, number in counts.items()]
+    )
+    summary = _measured(bench, pods, lambda pod, usage: usage.processes() >= counts[pod.metadata.name])
+    # More than the whole machine has: nothing the node can free is enough, and everyone goes in turn.
+    limit = observe(summary)[Signal.PID].capacity.value()
+    threshold = str(limit + 1000)
+    with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "pid.available": threshold}}):
+        predicted, real = _pressed(bench, Signal.PID, pods, summary, threshold=threshold, leave=0)
+    return Outcome(predicted=predicted, real=real)
