@@ -49,8 +49,11 @@ def add_storage(rng: random.Random, scenario: Scenario, mark: str) -> None:
 
 
 def with_claims(rng: random.Random, scenario: Scenario, question: Object) -> None:
-    """Give the pod a claim (or a disk) in some kind of trouble; once is enough."""
-    if question["pod"]["spec"].get("volumes"):
+    """Give the pod a claim (or a disk) in some kind of trouble; once is enough.
+
+    Not to a pod with a promise: while volumes are being bound, only a new promise shows that it was placed.
+    """
+    if question["pod"]["spec"].get("volumes") or question.get("nominated"):
         return
     pod = question["pod"]
     name = pod["metadata"]["name"]
