@@ -43,6 +43,7 @@ from conformance.shrinking import shrink
 from conformance.suite import Disagreement, Tally
 from tonnage.cluster import admission, quota
 from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota
+from tonnage.cluster.quota_scopes import scopes
 from tonnage.units import QuantityError, parse_quantity
 
 Json = dict[str, Any]
@@ -254,7 +255,7 @@ class _Run:
             return
         for each in msgspec.convert(question.world.quotas, list[ResourceQuota]):
             if quota.pod_meets(judged, each):
-                yield from (f"quota: scope {scope.scope_name}" for scope in quota.scopes(each))
+                yield from (f"quota: scope {scope.scope_name}" for scope in scopes(each))
             if quota.unenforced_keys(each):
                 yield "quota: unenforced key"
         if sum("exceeded quota" in str(form.get("errors")) for form in possible) > 1:
@@ -372,4 +373,4 @@ def _cover_usage(tally: Tally, each: ResourceQuota, pods: list[Pod], mine: dict[
     tally.coverage["pods counted"] += any(quota.is_pod_key(key) for key in mine)
     tally.coverage["claims counted"] += any(quota.is_claim_key(key) for key in mine)
     tally.coverage["finished pods"] += any(pod.status.phase in {"Succeeded", "Failed"} for pod in pods)
-    tally.coverage["scoped"] += bool(quota.scopes(each))
+    tally.coverage["scoped"] += bool(scopes(each))

@@ -27,6 +27,8 @@ def generate_pod(random: Random) -> Json:
     }
     if random.random() < 0.3:
         spec["initContainers"] = [_init(random, f"i{i}", oddness) for i in range(random.choice((1, 1, 2)))]
+    if random.random() < 0.2:
+        _tidy(random, spec)
     if random.random() < 0.25:
         spec["resources"] = _pod_level(random, oddness)
         if random.random() < 0.1:
@@ -38,6 +40,17 @@ def generate_pod(random: Random) -> Json:
         _spoil(random, spec)
     name = random.choice(("bad_name", "-bad", "Bad")) if random.random() < oddness / 10 else "pod"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def _tidy(random: Random, spec: Json) -> None:
+    """Equal cpu and memory in (nearly) every container: Guaranteed, or just short of it."""
+    everyone = [*spec["containers"], *spec.get("initContainers", [])]
+    for container in everyone:
+        limits = {"cpu": random.choice(("500m", "1", "2")), "memory": random.choice(("1Gi", "4Gi"))}
+        container["resources"] = {"limits": limits} | ({"requests": limits} if random.random() < 0.5 else {})
+    if random.random() < 0.3:
+        spoiled = random.choice(everyone)["resources"]
+        spoiled["limits"] = {"memory": "4Gi"}
 
 
 def _container(random: Random, name: str, oddness: float) -> Json:

@@ -46,14 +46,14 @@ _VALUE_RULE = _rule(
 
 def label_faults(name: str) -> Iterator[str]:
     """What is wrong with a DNS label."""
-    yield from _too_long(name, 63)
+    yield from _too_long(name, 63, "characters")
     if not _matches(_LABEL, name):
         yield "must not contain dots" if _matches(_SUBDOMAIN, name) else _LABEL_RULE
 
 
-def subdomain_faults(name: str) -> Iterator[str]:
-    """What is wrong with a DNS subdomain."""
-    yield from _too_long(name, 253)
+def subdomain_faults(name: str, *, unit: str = "characters") -> Iterator[str]:
+    """What is wrong with a DNS subdomain; as part of a qualified name its length is said in bytes."""
+    yield from _too_long(name, 253, unit)
     if not _matches(_SUBDOMAIN, name):
         yield _SUBDOMAIN_RULE
 
@@ -70,24 +70,24 @@ def qualified_name_faults(name: str) -> Iterator[str]:
     if slash and not prefix:
         yield "prefix part must be non-empty"
     elif slash:
-        yield from (f"prefix part {fault}" for fault in subdomain_faults(prefix))
+        yield from (f"prefix part {fault}" for fault in subdomain_faults(prefix, unit="bytes"))
     if not last:
         yield "name part must be non-empty"
-    yield from (f"name part {fault}" for fault in _too_long(last, 63))
+    yield from (f"name part {fault}" for fault in _too_long(last, 63, "bytes"))
     if not _matches(_KEY, last):
         yield f"name part {_KEY_RULE}"
 
 
 def label_value_faults(value: str) -> Iterator[str]:
     """What is wrong with a label's (or toleration's) value."""
-    yield from _too_long(value, 63)
+    yield from _too_long(value, 63, "bytes")
     if not _matches(f"({_KEY})?", value):
         yield _VALUE_RULE
 
 
-def _too_long(text: str, most: int) -> Iterator[str]:
+def _too_long(text: str, most: int, unit: str) -> Iterator[str]:
     if len(text.encode()) > most:
-        yield f"must be no more than {most} bytes"
+        yield f"must be no more than {most} {unit}"
 
 
 def _matches(pattern: str, text: str) -> bool:

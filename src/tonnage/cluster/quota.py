@@ -20,9 +20,7 @@ from tonnage.cluster.messages.quota import (
     QuotaStatusUnknown,
 )
 from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
-from tonnage.cluster.objects.pod import PodAffinity
-from tonnage.cluster.objects.policy import ScopeRequirement
-from tonnage.cluster.qos import BEST_EFFORT, qos_class
+from tonnage.cluster.quota_scopes import is_in_all_scopes, scopes, takes_claims
 from tonnage.cluster.resource_names import HUGEPAGES, REQUESTS, is_extended, is_native
 from tonnage.cluster.resources import (
     Amounts,
@@ -74,9 +72,7 @@ def check_pod(
 def check_claim(claim: PersistentVolumeClaim, quotas: Sequence[ResourceQuota]) -> list[QuotaRefusal]:
     """Every refusal the claim could hear."""
     interesting = [
-        quota
-        for quota in quotas
-        if any(map(is_claim_key, quota.status.hard)) and all(_claim_in_scope(s) for s in scopes(quota))
+        quota for quota in quotas if any(map(is_claim_key, quota.status.hard)) and takes_claims(quota)
     ]
     return _check(interesting, claim_usage(claim), is_claim_key, lambda _: None)
 
@@ -121,17 +117,17 @@ def namespace_usage(
     """What the controller would count for this quota: pods and claims in scope, only keys it tracks."""
     used: Amounts = {key: Quantity(0) for key in quota.spec.hard if is_pod_key(key) or is_claim_key(key)}
     for pod in pods:
-        if _in_scope(pod, quota):
+        if is_in_all_scopes(pod, quota):
             add_to(used, {k: v for k, v in pod_usage(pod, now=now).items() if k in used})
     for claim in claims:
-        if all(_claim_in_scope(s) for s in scopes(quota)):
+        if takes_claims(quota):
             add_to(used, {k: v for k, v in claim_usage(claim).items() if k in used})
     return used
 
 
 def pod_meets(pod: Pod, quota: ResourceQuota) -> bool:
     """Whether the quota has anything to say about this pod."""
-    return any(map(is_pod_key, quota.status.hard)) and _in_scope(pod, quota)
+    return any(map(is_pod_key, quota.status.hard)) and is_in_all_scopes(pod, quota)
 
 
 def unenforced_keys(quota: ResourceQuota) -> tuple[str, ...]:
@@ -152,29 +148,6 @@ def is_claim_key(key: str) -> bool:
     if key in _CLAIM_KEYS or key == "count/persistentvolumeclaims":
         return True
     return any(key.endswith(_STORAGE_CLASS + name) for name in _CLAIM_KEYS)
-
-
-def scopes(quota: ResourceQuota) -> tuple[ScopeRequirement, ...]:
-    """Every scope of the quota in one form; all of them must match."""
-    plain = tuple(ScopeRequirement(scope_name=name, operator="Exists") for name in quota.spec.scopes)
-    selector = quota.spec.scope_selector
-    return plain + (selector.match_expressions if selector is not None else ())
-
-
-def pod_in_scope(pod: Pod, scope: ScopeRequirement) -> bool:
-    """Whether one scope takes the pod in."""
-    match scope.scope_name:
-        case "Terminating" | "NotTerminating":
-            deadline = pod.spec.active_deadline_seconds
-            return (deadline is not None and deadline >= 0) == (scope.scope_name == "Terminating")
-        case "BestEffort" | "NotBestEffort":
-            return (qos_class(pod) == BEST_EFFORT) == (scope.scope_name == "BestEffort")
-        case "PriorityClass":
-            return _selects(scope, pod.spec.priority_class_name)
-        case "CrossNamespacePodAffinity":
-            return _reaches_across(pod)
-        case _:
-            return False
 
 
 def _check(
@@ -253,45 +226,6 @@ def _is_charged(pod: Pod, now: datetime | None) -> bool:
     if deleted is None or grace is None or now is None:
         return True
     return now <= datetime.fromisoformat(deleted) + timedelta(seconds=grace)
-
-
-def _in_scope(pod: Pod, quota: ResourceQuota) -> bool:
-    return all(pod_in_scope(pod, scope) for scope in scopes(quota))
-
-
-def _claim_in_scope(scope: ScopeRequirement) -> bool:
-    """A claim without a VolumeAttributesClass is inside only where the scope asks for its absence."""
-    return scope.scope_name == "VolumeAttributesClass" and _selects(scope, "")
-
-
-def _selects(scope: ScopeRequirement, name: str) -> bool:
-    """A label selector on one name; an absent name is outside In and inside NotIn."""
-    match scope.operator:
-        case "In":
-            return bool(name) and name in scope.values
-        case "NotIn":
-            return not name or name not in scope.values
-        case "Exists":
-            return bool(name)
-        case _:
-            return not name
-
-
-def _reaches_across(pod: Pod) -> bool:
-    """Whether any affinity term looks at pods of other namespaces."""
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return False
-
-    def terms(side: PodAffinity) -> Iterable[bool]:
-        for term in side.required_during_scheduling_ignored_during_execution:
-            yield bool(term.namespaces) or term.namespace_selector is not None
-        for weighted in side.preferred_during_scheduling_ignored_during_execution:
-            term = weighted.pod_affinity_term
-            yield bool(term.namespaces) or term.namespace_selector is not None
-
-    sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
-    return any(across for side in sides if side is not None for across in terms(side))
 
 
 def _is_counted(key: str, *, scoped: bool) -> bool:
