@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tonnage.errors import EnvironmentProblem, Problem
 from tonnage.sandbox import processes
 from tonnage.sandbox.api import ApiError
 from tonnage.sandbox.controllers import manifests
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from tonnage.sandbox.showing import Show
     from tonnage.sandbox.state import Sandbox
 
-_READY_SECONDS = 90
-_WEBHOOK_RETRY_SECONDS = 20
+# Usually a second or two each; a machine busy with other things may take very much longer.
+_DEFINED_SECONDS = 180
+_READY_SECONDS = 180
+_WEBHOOK_RETRY_SECONDS = 60
 _AWAITED = {"ClusterQueue": "Active", "APIService": "Available"}
 """The condition that says an object of this kind is in use."""
 
@@ -54,6 +57,13 @@ def start_controllers(sandbox: Sandbox, names: Sequence[str], show: Show) -> Non
     for row in rows:
         if row.private_tmp:
             require_private_tmp(row.title)
+    try:
+        _bring_up(sandbox, rows, show)
+    except (ApiError, TimeoutError) as error:
+        raise _not_accepted(sandbox, rows, error) from error
+
+
+def _bring_up(sandbox: Sandbox, rows: Sequence[Controller], show: Show) -> None:
     kubectl = sandbox.binary("kubectl")
     with ThreadPoolExecutor(max_workers=4) as pool:
         certificates = pool.submit(_certificates, rows)
@@ -133,7 +143,7 @@ def _define(
     # Created rather than applied: they are large, and this sandbox has none of them yet.
     sandbox.api.each(sandbox.api.create, definitions, at_once=4)
     for version, plurals in manifests.served(definitions).items():
-        sandbox.api.wait(f"/apis/{version}", partial(_lists, plurals), seconds=60)
+        sandbox.api.wait(f"/apis/{version}", partial(_lists, plurals), seconds=_DEFINED_SECONDS)
     sandbox.api.apply(others)
 
 
@@ -181,7 +191,9 @@ def _finish(
         _apply_through_webhooks(sandbox, objects)
     for each in objects:
         if condition := _AWAITED.get(each["kind"]):
-            sandbox.api.wait(sandbox.api.path(each), partial(_has_condition, condition), seconds=30)
+            sandbox.api.wait(
+                sandbox.api.path(each), partial(_has_condition, condition), seconds=_READY_SECONDS
+            )
 
 
 def _apply_through_webhooks(sandbox: Sandbox, objects: list[Document]) -> None:
@@ -200,3 +212,15 @@ def _apply_through_webhooks(sandbox: Sandbox, objects: list[Document]) -> None:
 def _has_condition(condition: str, item: Document) -> bool:
     found = item.get("status", {}).get("conditions") or []
     return any(each["type"] == condition and each["status"] == "True" for each in found)
+
+
+def _not_accepted(sandbox: Sandbox, rows: Sequence[Controller], error: Exception) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        Problem(
+            code="BOX-213",
+            what=f"{', '.join(row.title for row in rows)} could not be set up in sandbox {sandbox.name!r}",
+            found=str(error),
+            expected="the API server takes their definitions, webhooks and first objects",
+            hint="a machine that is very busy may only need more time: try again, or with fewer controllers",
+        )
+    )

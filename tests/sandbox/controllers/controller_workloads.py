@@ -80,14 +80,14 @@ def a_training_runtime(name: str) -> Manifest:
     }
 
 
-def a_trainjob(name: str, runtime: str, kind: str = "TrainingRuntime") -> Manifest:
+def a_trainjob(name: str, runtime: str, kind: str = "TrainingRuntime", env: str = "EPOCHS") -> Manifest:
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": {"name": name, "namespace": "default"},
         "spec": {
             "runtimeRef": {"apiGroup": "trainer.kubeflow.org", "kind": kind, "name": runtime},
-            "trainer": {"numNodes": 2},
+            "trainer": {"numNodes": 2, "env": [{"name": env, "value": "1"}]},
         },
     }
 
