@@ -92,13 +92,15 @@ def _resources(random: Random, oddness: float) -> Json:
         shape = random.random()
         if shape < 0.45:
             limits[name] = limit
-        if shape < 0.25 or (shape >= 0.45 and ("/" not in name or random.random() < 0.15)):
+        if shape < 0.25 or (shape >= 0.45 and ("/" not in name or random.random() < 0.05)):
             requests[name] = request
     return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
 
 
 def _names(random: Random, oddness: float) -> list[str]:
     names = random.sample(_RESOURCES, k=random.choice((1, 2, 2, 3, 4)))
+    if random.random() < 0.6:
+        names += ["cpu", "memory"]
     if random.random() < 0.06:
         names.append(random.choice(_RARE))
     if random.random() < oddness / 2:
@@ -153,9 +155,9 @@ def _add_policies(random: Random, spec: Json, oddness: float) -> None:
         spec["priorityClassName"] = random.choice(
             ("nope", "system-node-critical", "system-cluster-critical", "Bad_Name")
         )
-    if random.random() < 0.05:
+    if random.random() < 0.03:
         spec["priority"] = random.choice((0, 5, 1000, 1_000_000))
-    if random.random() < 0.05:
+    if random.random() < 0.03:
         spec["preemptionPolicy"] = random.choice(("Never", "PreemptLowerPriority", "Always"))
     if random.random() < 0.15:
         spec["activeDeadlineSeconds"] = random.choice((1, 60, 3600, 3600, 0, -5, 2**31)) if oddness else 600

@@ -120,7 +120,7 @@ def generate_used(random: Random, hard: dict[str, str]) -> dict[str, str]:
     for key in hard:
         if random.random() < 0.97:
             steps = _QUOTA_KEYS.get(key, ("0",))
-            used[key] = random.choice(("0", "0", "0", *steps))
+            used[key] = random.choice(("0", "0", "0", "0", "0", *steps))
     return used
 
 
@@ -180,7 +180,10 @@ def _item(random: Random, kind: str, oddness: float) -> Json:
             )
         return item
     item = {"type": kind}
-    for name in random.sample(_LIMITED, k=random.choice((1, 1, 2, 3))):
+    # Walls on what few pods name refuse nearly everybody; they must exist, and stay rare.
+    common = _LIMITED[:2] if kind == "Pod" else _LIMITED[:4]
+    names = common if random.random() >= 0.15 + oddness / 2 else _LIMITED
+    for name in random.sample(names, k=min(len(names), random.choice((1, 1, 2, 3)))):
         _walls(random, item, name, kind, oddness)
     if random.random() < oddness:
         field = random.choice(("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"))
@@ -212,7 +215,8 @@ def _walls(random: Random, item: Json, name: str, kind: str, oddness: float) -> 
             "max": steps[marks[3]],
         }
     for field in fields:
-        if random.random() < 0.45:
+        rare = field == "min" and name not in {"cpu", "memory"}
+        if random.random() < (0.1 + oddness / 2 if rare else 0.45):
             item.setdefault(field, {})[name] = values[field]
     if random.random() < 0.12 and name in {"cpu", "memory"}:
         item.setdefault("maxLimitRequestRatio", {})[name] = (

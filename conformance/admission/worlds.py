@@ -113,11 +113,11 @@ def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None) 
     counted = random.random() < 0.3
     if counted:
         _populate(api, random, world)
-    for index in range(random.choice((0, 1, 1, 1, 2))):
+    for index in range(random.choice((0, 0, 1, 1, 1, 2))):
         answer = api.create(f"{world.path}/limitranges", generate_limit_range(random, f"lr{index}"))
         if answer.ok:
             world.limit_ranges.append(answer.body)
-    for index in range(random.choice((0, 1, 1, 2, 3)) if scope is None else random.choice((1, 2))):
+    for index in range(random.choice((0, 0, 1, 1, 2, 3)) if scope is None else random.choice((1, 2))):
         wanted = scope if index == 0 else None
         answer = api.create(
             f"{world.path}/resourcequotas", generate_quota(random, f"rq{index}", scope=wanted)
