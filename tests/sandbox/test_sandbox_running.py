@@ -1,4 +1,4 @@
-"""A sandbox at work: real components, simulated nodes that look like GPU machines, pods that live as they say."""
+"""A sandbox at work: real components, nodes that look like GPU machines, pods that live as they say."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def sandbox() -> None:
     "nodes",
     multiple=True,
     metavar="GROUPS",
-    help="Simulated nodes, like 8xh100=50,cpu=10. See below.",
+    help="Simulated nodes, like 8xh100=50,cpu=10; see above.",
 )
 @click.option(
     "--real-nodes", type=int, default=0, metavar="N", help="Nodes on which containers really run (root)."
@@ -77,8 +77,13 @@ def up(
       big=4+gpus=8xh200+cpu=192+memory=2Ti+disk=8Ti+label=team=a
       mine=2+cpu=8+memory=32Gi+taint=team=a:NoSchedule
 
-    Pods on simulated nodes run until deleted; the annotation tonnage.dev/runs-for: 90s ends them after 90
-    seconds (tonnage.dev/exit-code and tonnage.dev/exit-reason say how).
+    Pods on simulated nodes run until they are deleted, or as their annotations say:
+
+    \b
+      tonnage.dev/runs-for: 90s            end after 90 seconds
+      tonnage.dev/exit-code: "137"         with this exit code (0 if absent)
+      tonnage.dev/exit-reason: OOMKilled   and this reason
+      tonnage.dev/starts-after: 20s        stay Pending, as if pulling the image
     """
     import signal
     import sys
@@ -170,7 +175,7 @@ def down(name: str | None, is_all: bool, output: str) -> None:
 
     if name is not None and is_all:
         raise click.UsageError("Give either --name or --all.")
-    wanted = names() if is_all else [name or "default"]
+    wanted = names() if is_all else ["default" if name is None else name]
     show = Show(is_quiet=output == "json")
     removed = [each for each in wanted if take_down(each, show)]
     if output == "json":

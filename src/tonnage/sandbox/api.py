@@ -141,11 +141,23 @@ class Api:
         definitions = [item for item in items if item["kind"] == "CustomResourceDefinition"]
         self.each(self.apply_one, definitions)
         for definition in definitions:
-            name = definition["metadata"]["name"]
-            self.wait(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", _is_established)
+            self._wait_for_definition(definition)
         namespaces = [item for item in items if item["kind"] == "Namespace"]
         self.each(self.apply_one, namespaces)
         self.each(self.apply_one, [i for i in items if i not in definitions and i not in namespaces])
+
+    def _wait_for_definition(self, definition: Object) -> None:
+        """Established comes first; only then does discovery, which finds the path, get to know the kind."""
+        spec, name = definition["spec"], definition["metadata"]["name"]
+        self.wait(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", _is_established)
+        for version in spec["versions"]:
+            if version.get("served"):
+                self.wait(
+                    f"/apis/{spec['group']}/{version['name']}",
+                    lambda listed: any(
+                        found["name"] == spec["names"]["plural"] for found in listed["resources"]
+                    ),
+                )
 
     def apply_one(self, item: Object) -> Object:
         """Server-side apply of one object, as the sandbox's own field manager."""

@@ -51,8 +51,8 @@ def _announce(missing: list[Component], show: Show) -> None:
     minutes = max(1, round(sum(component.typical_seconds for component in missing) / 60))
     names = ", ".join(component.name for component in missing)
     lines = textwrap.wrap(
-        f"first use: {names} neither on PATH nor in the cache, so fetched or built now; up to {minutes} min if "
-        "all is built from source. The next start takes seconds.",
+        f"first use: {names} neither on PATH nor in the cache, so fetched or built now; up to {minutes} min "
+        "if all is built from source. The next start takes seconds.",
         76,
     )
     for line in lines:
