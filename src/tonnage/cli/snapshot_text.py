@@ -57,7 +57,8 @@ def _pools(view: SnapshotView) -> list[str]:
 
 def _pool_row(pool: Pool) -> tuple[str, ...]:
     kind = f"{pool.gpus_per_node} x {pool.gpu_type}" if pool.gpus_per_node else "no GPU"
-    name = kind if not pool.name or pool.name == pool.gpu_type else f"{one_line(pool.name, 20)}  {kind}"
+    said = {"", kind.replace(" ", ""), pool.gpu_type}
+    name = kind if pool.name in said else f"{one_line(pool.name, 20)}: {kind}"
     gpus = f"{pool.gpus.used:,} of {pool.gpus.total:,}" if pool.gpus.total else "-"
     free = "-" if not pool.gpus.total else "?" if pool.gpus.free is None else f"{pool.gpus.free:,}"
     cores = f"{pool.cpu_milli.total / 1000:,.0f}"

@@ -8,7 +8,7 @@ what still makes no sense is reported as a gap instead of blinding us to the res
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -60,7 +60,7 @@ class Decoder(Generic[V]):
         self._one = msgspec.json.Decoder(type_)
         self._page = _page_decoder(type_)
         self._raw_page = msgspec.json.Decoder(RawPage)
-        self._interner = interner or Interner()
+        self._interner = Interner() if interner is None else interner
 
     def page(self, body: bytes) -> Page[V]:
         """Decode a page of a list; raises `msgspec.DecodeError` when it is not JSON at all."""
@@ -72,12 +72,17 @@ class Decoder(Generic[V]):
             items, gaps = self.many(raw.items or ())
             return Page(items, raw.metadata, tuple(gaps))
 
-    def one(self, body: bytes | msgspec.Raw) -> V:
-        """Decode one object, repairing it if need be; raises `msgspec.ValidationError` when that fails."""
+    def one(self, body: bytes | memoryview | msgspec.Raw, known: Mapping[str, V] | None = None) -> V:
+        """Decode one object, repairing it if need be; raises `msgspec.ValidationError` when that fails.
+
+        `known` holds earlier versions by uid: what has not changed is then shared with them.
+        """
         try:
-            return self._interner.shrink(self._one.decode(body))
+            value = self._one.decode(body)
         except msgspec.ValidationError:
-            return self._interner.shrink(repair(msgspec.json.decode(body), self._type))
+            value = repair(msgspec.json.decode(body), self._type)
+        like = known.get(value.metadata.uid) if known else None  # type: ignore[attr-defined]
+        return self._interner.shrink(value, like)
 
     def many(self, raw: Iterable[msgspec.Raw]) -> tuple[list[V], list[Gap]]:
         """Decode objects one by one; those that make no sense become gaps."""

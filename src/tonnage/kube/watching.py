@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -76,17 +76,23 @@ class Trouble:
 
 
 _KINDS = {"ADDED": ChangeKind.ADDED, "MODIFIED": ChangeKind.MODIFIED, "DELETED": ChangeKind.DELETED}
+_STARTS = tuple((b'{"type":"%s","object":' % name.encode(), kind) for name, kind in _KINDS.items())
 _LINE = msgspec.json.Decoder(_Line)
 _BOOKMARK = msgspec.json.Decoder(_BookmarkObject)
 
 
-def read_line(line: bytes, decoder: Decoder[V]) -> News[V] | Bookmark | Gone | Trouble:
-    """What one line of a watch says."""
+def read_line(
+    line: bytes, decoder: Decoder[V], known: Mapping[str, V] | None = None
+) -> News[V] | Bookmark | Gone | Trouble:
+    """What one line of a watch says; `known` holds the objects we have, to share what did not change."""
     try:
+        quick = _cut(line)
+        if quick is not None:
+            return News(quick[0], decoder.one(quick[1], known))
         event = _LINE.decode(line)
         kind = _KINDS.get(event.type)
         if kind is not None:
-            return News(kind, decoder.one(event.object))
+            return News(kind, decoder.one(event.object, known))
         if event.type == "BOOKMARK":
             return Bookmark(_BOOKMARK.decode(event.object).metadata.resource_version)
         status = msgspec.json.decode(event.object)
@@ -97,6 +103,14 @@ def read_line(line: bytes, decoder: Decoder[V]) -> News[V] | Bookmark | Gone | T
             return Gone()
         return Trouble(str(status.get("message") or status))
     return Trouble(f"unknown event type {event.type!r}")
+
+
+def _cut(line: bytes) -> tuple[ChangeKind, memoryview] | None:
+    """The object inside a line as API servers write them; saves reading twelve kilobytes twice."""
+    for start, kind in _STARTS:
+        if line.startswith(start) and line.endswith(b"}"):
+            return kind, memoryview(line)[len(start) : -1]
+    return None
 
 
 class Lines:
@@ -255,7 +269,7 @@ class Reflector(Generic[V]):
 
     def _apply(self, line: bytes, asked: Asked) -> Change | None:
         self._num_lines += 1
-        news = read_line(line, self._decoder)
+        news = read_line(line, self._decoder, self.store)
         if isinstance(news, Gone):
             raise failing.from_answer(410, b"", asked)
         if isinstance(news, Trouble):
