@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def enter(node: RealNode, argv: Sequence[str], *, stdin: Path | None = None) -> 
     return done.stdout
 
 
-def _wait_for(condition: Any, what: str) -> None:
+def _wait_for(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _RESTART_SECONDS
     while not condition():
         if time.monotonic() > deadline:
