@@ -40,7 +40,7 @@ counts = st.tuples(st.integers(0, 500), st.integers(0, 500)).map(lambda pair: Co
 dollars = st.integers(0, 10**12)
 periods = st.sampled_from([None, "hour", "day", "week", "month"])
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
-gpu_types = st.sampled_from(["h100", "a100-80", "l4", "my-own.gpu"])
+gpu_types = st.sampled_from(["h100", "a100-80", "l4", "my-own.gpu9"])
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc"), include_characters="\n\t"), max_size=12
 )
@@ -133,13 +133,17 @@ _LITERALS: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+@cache
+def _by_parser() -> dict[Any, st.SearchStrategy[Any]]:
+    parsers = {
+        next(extra for extra in typing.get_args(literal) if isinstance(extra, fields.Friendly)).parse: strategy
+        for literal, strategy in _LITERALS.items()
+    }
+    return parsers | {schedules.Days.parse: days, schedules.Hours.parse: hours}
+
+
 def of_annotation(annotation: Any) -> st.SearchStrategy[Any]:
     """Values for one annotation."""
-    for literal, strategy in _LITERALS.items():
-        if annotation == literal or (
-            typing.get_origin(annotation) is None and annotation is typing.get_args(literal)[0] is not str
-        ):
-            return strategy
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return free
@@ -161,7 +165,7 @@ def _scalar(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> st.Sear
     if origin is typing.Annotated:
         if any(isinstance(extra, fields.Friendly) for extra in arguments[1:]):
             parser = next(extra for extra in arguments[1:] if isinstance(extra, fields.Friendly)).parse
-            return {schedules.Days.parse: days, schedules.Hours.parse: hours}[parser]
+            return _by_parser()[parser]
         return of_annotation(arguments[0])
     if annotation is bool:
         return st.booleans()

@@ -26,7 +26,7 @@ from tonnage.spec.literals import (
 from tonnage.spec.reading import read
 from tonnage.spec.schedules import Days, Hours
 
-UNHURRIED = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+UNHURRIED = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def read_back(text: str, kind: str) -> Any:

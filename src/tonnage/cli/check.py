@@ -93,7 +93,7 @@ def _near_file(name: str) -> str | None:
 
 
 def _show_text(checked: list[Checked]) -> None:
-    from tonnage.spec.showing import show_mistakes
+    from tonnage.spec.showing import show_line, show_mistakes
     from tonnage.spec.summing_up import summary
 
     width = shutil.get_terminal_size((80, 24)).columns
@@ -101,7 +101,7 @@ def _show_text(checked: list[Checked]) -> None:
     remarks = [remark for one in checked for remark in one.remarks]
     for one in checked:
         for value in one.values:
-            click.echo(f"{one.file}  {summary(value)}")
+            click.echo(show_line(one.file, summary(value), width))
     if mistakes:
         click.echo(show_mistakes(mistakes, width))
     if remarks:

@@ -24,7 +24,7 @@ from tonnage.spec.fields import (
 from tonnage.spec.literals import CountRange as CountRangeValue
 from tonnage.spec.literals import Gpus as GpusValue
 from tonnage.spec.metadata import API_VERSION, Metadata
-from tonnage.spec.parts import Part, ShortPart
+from tonnage.spec.parts import Part, ShortPart, unsaid
 from tonnage.spec.schedules import DAYS_PATTERN, HOURS_PATTERN, Days, Hours
 
 NotNegative = Annotated[Whole, Field(ge=0)]
@@ -111,7 +111,7 @@ class Pool(Part):
     pods: Annotated[Whole, Field(ge=1, le=1000)] = 110
     """Most pods per node."""
 
-    sharing: Sharing = Sharing()
+    sharing: Sharing = unsaid()
     """How one GPU serves several pods."""
 
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
@@ -142,7 +142,7 @@ class Pool(Part):
 class ClusterSpec(Part):
     """Pools, and what holds for all of them."""
 
-    pools: Annotated[tuple[Pool, ...], Field(min_length=1)]
+    pools: Annotated[tuple[Pool, ...], Field(json_schema_extra={"minItems": 1})]
     """The node pools."""
 
     timezone: Text = "UTC"

@@ -51,9 +51,6 @@ CODES: Mapping[str, str] = {
     "DOC-053": "Part of a GPU.",
     "DOC-054": "Checkpoints on storage that dies with the pod.",
     "DOC-055": "Image without a fixed version.",
-    "DOC-056": "A share of memory that may be taken back.",
     "DOC-057": "An environment variable that undoes what Tonnage sets.",
     "DOC-070": "A manifest that is not a training job.",
-    "DOC-071": "Something of the manifest that a Run does not carry.",
-    "DOC-072": "Something in the manifest that Kubernetes refuses or that does not do what it seems to.",
 }

@@ -13,7 +13,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 
@@ -34,6 +41,7 @@ class Part(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
+        defer_build=True,
         extra="forbid",
         alias_generator=field_name,
         validate_by_alias=True,
@@ -42,6 +50,14 @@ class Part(BaseModel):
         arbitrary_types_allowed=True,
         protected_namespaces=(),
     )
+
+
+def unsaid() -> Any:
+    """The default of a part of which nothing was said: its own defaults hold.
+
+    Not an instance: that would build each part on import, one by one, instead of once with its document.
+    """
+    return Field(default_factory=dict, validate_default=True)
 
 
 class ShortPart(Part):

@@ -70,6 +70,10 @@ def read(content: bytes | str, file: str) -> Reading:
             documents.append(RawDocument(file, builder.value(root, ()), root.line, builder.marks))
             mistakes.extend(builder.mistakes)
     except ComposeError as error:
+        if (
+            error.code == "DOC-008"
+        ):  # built to hurt, or not written by a person: nothing in it is worth a word
+            documents, mistakes = [], []
         mistakes.append(
             Mistake(
                 code=error.code,

@@ -28,6 +28,19 @@ def show_mistakes(mistakes: Sequence[Mistake], width: int) -> str:
     return "\n".join(lines)
 
 
+def show_line(place: str, text: str, width: int) -> str:
+    """One calm line, hanging under itself where the terminal is too narrow."""
+    width = max(40, min(width, MOST_COLUMNS))
+    margin = len(place) + 2 if len(place) <= _WIDEST_PLACE else 4
+    return textwrap.fill(
+        f"{place}  {text}",
+        width,
+        subsequent_indent=" " * margin,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
 def _lines(mistake: Mistake, width: int, margin: int) -> list[str]:
     place = _place(mistake)
     lines = []

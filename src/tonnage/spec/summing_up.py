@@ -23,13 +23,9 @@ def summary(document: Document) -> str:
 def _run(run: Run) -> list[str]:
     spec = run.spec
     nodes = f"{spec.nodes} node{'' if spec.nodes.high == 1 else 's'}"
-    gpus = (
-        f"{spec.gpus} GPU{'' if spec.gpus.milli <= 1000 else 's'}"
-        if spec.gpus.type is None
-        else str(spec.gpus)
-    )
-    if spec.gpus.min_memory is not None and spec.gpus.type is None:
-        gpus = f"{spec.gpus.count} GPU{'' if spec.gpus.milli <= 1000 else 's'} of {spec.gpus.memory_text()}"
+    gpus = f"{spec.gpus.count} {spec.gpus.type or ('GPU' if spec.gpus.milli <= 1000 else 'GPUs')}"
+    if spec.gpus.min_memory is not None:
+        gpus += f" of {spec.gpus.memory_text()}"
     parts = [f"{nodes} x {gpus}" if spec.gpus.milli else f"{nodes}, no GPU", f"memory {spec.memory}"]
     parts.append(f"checkpoints to {spec.checkpoints.to}" if spec.checkpoints else "no checkpoints")
     if spec.team:
@@ -45,8 +41,8 @@ def _team(team: Team) -> list[str]:
     spec = team.spec
     parts = [f"namespace {spec.namespace or team.metadata.name}"]
     for kind, share in spec.gpus.items():
-        most = "" if share.maximum is None else f", at most {share.maximum}"
-        parts.append(f"{kind} {share.guaranteed} guaranteed{most}")
+        most = "no wall" if share.maximum is None else f"at most {share.maximum}"
+        parts.append(f"{kind} {share.guaranteed} guaranteed and {most}")
     if spec.members:
         parts.append(f"{len(spec.members)} member{'' if len(spec.members) == 1 else 's'}")
     if spec.budget:
@@ -65,7 +61,7 @@ def _cluster(cluster: Cluster) -> list[str]:
         f"{len(pools)} pool{'' if len(pools) == 1 else 's'}",
         f"{nodes:,} node{'' if nodes == 1 else 's'}",
     ]
-    parts += [f"{count:,} {kind}" for kind, count in gpus.items()]
+    parts += [f"{count:,} {kind}" for kind, count in gpus.items() if count]
     prices = _per_hour(cluster)
     return [*parts, prices] if prices else parts
 

@@ -23,7 +23,7 @@ from tonnage.spec.fields import (
 )
 from tonnage.spec.literals import CountRange, LiteralError
 from tonnage.spec.metadata import API_VERSION, Metadata
-from tonnage.spec.parts import Part, ShortPart
+from tonnage.spec.parts import Part, ShortPart, unsaid
 
 NotNegative = Annotated[Whole, Field(ge=0)]
 
@@ -169,13 +169,13 @@ class DefaultAmounts(Part):
 class ContainerBounds(Part):
     """Bounds of every single container."""
 
-    default: DefaultAmounts = DefaultAmounts()
+    default: DefaultAmounts = unsaid()
     """For a container that asked for nothing."""
 
-    min: Amounts = Amounts()
+    min: Amounts = unsaid()
     """No container may ask for less."""
 
-    max: Amounts = Amounts()
+    max: Amounts = unsaid()
     """No container may ask for more. A GPU maximum never becomes a default, as in a plain LimitRange."""
 
 
@@ -228,19 +228,19 @@ class TeamSpec(Part):
     gpus: dict[GpuType, GpuShare] = Field(default_factory=dict)
     """GPUs by type, `guaranteed..maximum`: `h100: 8..32`; `any` stands for every type not named."""
 
-    compute: Compute = Compute()
+    compute: Compute = unsaid()
     """Walls around cpu, memory and ephemeral storage."""
 
-    storage: Storage = Storage()
+    storage: Storage = unsaid()
     """Walls around persistent storage."""
 
-    objects: Objects = Objects()
+    objects: Objects = unsaid()
     """Walls around numbers of objects."""
 
-    container: ContainerBounds = ContainerBounds()
+    container: ContainerBounds = unsaid()
     """Default, minimum and maximum of every container."""
 
-    claim: ClaimBounds = ClaimBounds()
+    claim: ClaimBounds = unsaid()
     """Default, minimum and maximum of every PersistentVolumeClaim."""
 
     priority_classes: tuple[PriorityClassUse, ...] = ()
@@ -265,5 +265,5 @@ class Team(Part):
     metadata: Metadata
     """Name, labels and annotations."""
 
-    spec: TeamSpec = TeamSpec()
+    spec: TeamSpec = unsaid()
     """Guarantees, walls, defaults and budget."""

@@ -67,8 +67,6 @@ class Translator:
                 found=given,
                 expected=f"{words} {context[name]}",
             )
-        if kind == "too_short":
-            return self._at(path, "DOC-006", "at least one is needed", expected="a list that is not empty")
         if kind in _TYPES:
             return self._wrong_type(path, given, _TYPES[kind])
         return self._at(path, "DOC-025", error["msg"][:1].lower() + error["msg"][1:], found=given)

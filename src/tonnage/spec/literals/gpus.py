@@ -66,7 +66,8 @@ class Gpus:
         times = _TIMES.fullmatch(text)
         milli = _milli(times[1]) if times else 1000
         kind = times[2].strip() if times else text
-        if _TYPE.fullmatch(kind) and not _is_size(kind):
+        # Every GPU type has a digit in its name; a bare word without one (`auto`, `eight`) is something else.
+        if _TYPE.fullmatch(kind) and not _is_size(kind) and (times or re.search(r"\d", kind)):
             return cls(milli, kind.lower())
         memory = _memory(kind)
         if memory is None:

@@ -23,7 +23,7 @@ SHARE_PATTERN = rf"auto|({PATTERN})(\s?\.\.\s?({PATTERN}))?"
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SHAPE = re.compile(r"(\d{1,18}(?:\.\d{1,12})?)\s?([kKMGTPE]i?)B?", re.ASCII)
-_MILLI = re.compile(r"(\d+(?:\.\d+)?)\s?(m|mi|mb|gb|gi|g|tb|ti|kb|ki)b?", re.ASCII | re.IGNORECASE)
+_SLIP = re.compile(r"(\d+(?:\.\d+)?)\s?([kmgt]i?b?)", re.ASCII | re.IGNORECASE)
 _LARGEST = 2**63 - 1
 _SMALLEST_BARE = 2**20  # below a mebibyte a bare number is a forgotten unit, not a size
 
@@ -125,13 +125,13 @@ def _bare(value: int) -> int:
 
 
 def _hint(text: str) -> str | None:
-    slip = _MILLI.fullmatch(text)
+    slip = _SLIP.fullmatch(text)
     if slip is None:
         return None
     number, unit = slip.groups()
     if unit == "m":
         return f"m means thousandths to Kubernetes; did you mean {number}Mi?"
-    return f"did you mean {number}{unit[0].upper()}{'i' if unit[1:].lower() == 'i' else 'B'}?"
+    return f"did you mean {number}{unit[0].upper()}{'i' if 'i' in unit[1:].lower() else 'B'}?"
 
 
 def _in_thousandths(count: int) -> str:

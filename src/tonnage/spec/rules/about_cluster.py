@@ -15,6 +15,17 @@ MOST_NODES = 20_000
 """Kubernetes stops being itself at 5,000; a document with millions would only exhaust this machine."""
 
 
+def at_least_one_pool(cluster: Cluster) -> Iterator[Remark]:
+    """A cluster without nodes is none."""
+    if not cluster.spec.pools:
+        yield Remark(
+            code="DOC-006",
+            path=("spec", "pools"),
+            what="there is no pool",
+            expected="at least one pool of nodes",
+        )
+
+
 def pool_names_differ(cluster: Cluster) -> Iterator[Remark]:
     """Nodes are called after their pool."""
     names = [pool.name for pool in cluster.spec.pools]
@@ -186,6 +197,7 @@ def _pools(cluster: Cluster) -> Iterator[tuple[Path, Pool]]:
 
 
 CLUSTER_RULES: tuple[Callable[[Cluster], Iterable[Remark]], ...] = (
+    at_least_one_pool,
     pool_names_differ,
     pool_gpus_are_whole,
     pool_has_a_size,

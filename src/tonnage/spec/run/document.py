@@ -30,7 +30,7 @@ from tonnage.spec.literals import Duration as DurationValue
 from tonnage.spec.literals import Gpus as GpusValue
 from tonnage.spec.literals import SizeShare as SizeShareValue
 from tonnage.spec.metadata import API_VERSION, Metadata
-from tonnage.spec.parts import Part
+from tonnage.spec.parts import Part, unsaid
 from tonnage.spec.run.policies import Idle, Network, OnForecast, OnOom, Retries, Spot
 from tonnage.spec.run.storage import Checkpoints, Code, Data, Output, Volume
 from tonnage.spec.run.training import Model, Train
@@ -109,7 +109,7 @@ class RunSpec(Part):
     model: Model | None = None
     """The model, for exact or estimated memory and time."""
 
-    train: Train = Train()
+    train: Train = unsaid()
     """The training step."""
 
     # -- its bytes
@@ -126,22 +126,22 @@ class RunSpec(Part):
     """Where results go."""
 
     # -- policies
-    spot: Spot = Spot()
+    spot: Spot = unsaid()
     """Whether capacity that can be taken back will do."""
 
-    retries: Retries = Retries()
+    retries: Retries = unsaid()
     """How often each cause of death is forgiven."""
 
-    on_oom: OnOom = OnOom()
+    on_oom: OnOom = unsaid()
     """The remedy for running out of memory."""
 
-    on_forecast: OnForecast = OnForecast()
+    on_forecast: OnForecast = unsaid()
     """What to do when memory is seen to run out."""
 
     budget: Budget | None = None
     """Most this run may cost."""
 
-    idle: Idle = Idle()
+    idle: Idle = unsaid()
     """What to do with GPUs that are held and not used."""
 
     deadline: Duration | None = None
@@ -153,7 +153,7 @@ class RunSpec(Part):
     keep: Duration = DurationValue(7 * 86_400_000)
     """How long finished objects, with their logs and evidence, are kept."""
 
-    network: Network = Network()
+    network: Network = unsaid()
     """Who may talk to the ranks."""
 
     i_accept_losing_work: Flag = False
@@ -175,5 +175,5 @@ class Run(Part):
     metadata: Metadata
     """Name, namespace, labels and annotations."""
 
-    spec: RunSpec = RunSpec()
+    spec: RunSpec = unsaid()
     """What to run and how."""

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tonnage.spec.fields import Flag, Text, Whole
-from tonnage.spec.parts import Part, ShortPart
+from tonnage.spec.parts import Part, ShortPart, unsaid
 
 Positive = Annotated[Whole, Field(ge=1)]
 NotNegative = Annotated[Whole, Field(ge=0)]
@@ -133,7 +133,7 @@ class Train(Part):
     lora_rank: Positive | None = None
     """Rank of LoRA adapters; without it all parameters are trained."""
 
-    parallel: Parallel = Parallel()
+    parallel: Parallel = unsaid()
     """How the model is spread over ranks; plain data parallel by default."""
 
     offload: Literal["none", "optimizer", "all"] = "none"
@@ -145,5 +145,5 @@ class Train(Part):
     steps: Positive | None = None
     """Optimizer steps to the end; with it, hours and dollars can be predicted."""
 
-    loader: Loader = Loader()
+    loader: Loader = unsaid()
     """The data loader."""
