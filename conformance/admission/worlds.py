@@ -10,6 +10,7 @@ set.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -30,6 +31,7 @@ from tonnage.cluster.objects import LimitRange, PriorityClass, ResourceQuota
 
 Json = dict[str, Any]
 
+CLASSES_PATH = "/apis/scheduling.k8s.io/v1/priorityclasses"
 RUNTIME_CLASSES = {"sandboxed": {"cpu": "250m", "memory": "64Mi"}, "plain": {}}
 _CLASSES = (("critical", 1_000_000, None), ("high", 1000, None), ("low", -10, None), ("quiet", 5, "Never"))
 
@@ -56,6 +58,14 @@ class World:
             runtime_classes=RUNTIME_CLASSES,
         )
 
+    def rules(self) -> Json:
+        """What rules here, for showing beside a disagreement."""
+        quotas = [
+            {"name": q["metadata"]["name"], "spec": q["spec"], "status": q.get("status", {})}
+            for q in self.quotas
+        ]
+        return {"limitRanges": [item["spec"] for item in self.limit_ranges], "quotas": quotas}
+
 
 def create_cluster_objects(api: ApiServer, prefix: str) -> None:
     """Priority and runtime classes that all worlds share; those of an earlier run are kept."""
@@ -63,12 +73,32 @@ def create_cluster_objects(api: ApiServer, prefix: str) -> None:
         body: Json = {"metadata": {"name": name}, "value": value}
         if policy is not None:
             body["preemptionPolicy"] = policy
-        api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        api.create(CLASSES_PATH, body)
     for name, overhead in RUNTIME_CLASSES.items():
         body = {"metadata": {"name": name}, "handler": prefix}
         if overhead:
             body["overhead"] = {"podFixed": overhead}
         api.create("/apis/node.k8s.io/v1/runtimeclasses", body)
+
+
+def create_default_class(api: ApiServer) -> None:
+    """A class for pods that name none; returns when admission has heard of it."""
+    body = {"metadata": {"name": "usual"}, "value": 77, "globalDefault": True, "preemptionPolicy": "Never"}
+    _must(api.create(CLASSES_PATH, body))
+    probe = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "local/python"}]}}
+    give_up = time.monotonic() + 30
+    while True:
+        answer = api.create("/api/v1/namespaces/default/pods", probe, dry_run=True)
+        if answer.ok and answer.body["spec"].get("priorityClassName") == "usual":
+            return
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"no default priority class after 30 s: {answer.message}")
+        time.sleep(0.05)
+
+
+def delete_default_class(api: ApiServer) -> None:
+    """Pods that name no class get priority 0 again."""
+    api.delete(f"{CLASSES_PATH}/usual")
 
 
 def create_worlds(api: ApiServer, random: Random, prefix: str, count: int) -> list[World]:

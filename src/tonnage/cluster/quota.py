@@ -94,13 +94,12 @@ def pod_usage(pod: Pod, *, now: datetime | None = None) -> Amounts:
 
 
 def claim_usage(claim: PersistentVolumeClaim) -> Amounts:
-    """What the claim is charged, in general and to its storage class; bytes are whole."""
+    """What the claim is charged, in general and to its storage class: the larger of asked and allocated."""
     usage: Amounts = {"persistentvolumeclaims": _ONE, "count/persistentvolumeclaims": _ONE}
-    requested = amounts(claim.spec.resources.requests).get("storage")
-    if requested is not None:
-        usage["requests.storage"] = (
-            requested if requested.is_whole() else quantity_of(requested.value(), like=requested.format)
-        )
+    storage = amounts(claim.spec.resources.requests).get("storage")
+    if storage is not None:
+        allocated = amounts(claim.status.allocated_resources).get("storage")
+        usage["requests.storage"] = _whole_bytes(max(storage, allocated or storage))
     if claim.spec.storage_class_name:
         prefix = claim.spec.storage_class_name + _STORAGE_CLASS
         usage |= {prefix + key: usage[key] for key in _CLAIM_KEYS if key in usage}
@@ -216,6 +215,10 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
         elif is_extended(name) or name.startswith(_DEVICE_CLASS):
             usage[REQUESTS + name] = quantity
     return usage
+
+
+def _whole_bytes(quantity: Quantity) -> Quantity:
+    return quantity if quantity.is_whole() else quantity_of(quantity.value(), like=quantity.format)
 
 
 def _is_charged(pod: Pod, now: datetime | None) -> bool:

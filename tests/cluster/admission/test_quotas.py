@@ -215,6 +215,15 @@ def test_claims_are_charged_in_whole_bytes_and_to_their_class():
     }
 
 
+def test_a_claim_in_expansion_is_charged_for_what_it_was_granted():
+    quota = a_quota(hard={"requests.storage": "1Ti"})
+    claim = a_claim("10Gi")
+    granted = msgspec.structs.replace(claim.status, allocated_resources={"storage": "20Gi"})
+    growing = msgspec.structs.replace(claim, status=granted)
+
+    assert texts(namespace_usage(quota, [], [growing, a_claim("1.5")])) == {"requests.storage": "21474836482"}
+
+
 def test_a_scoped_quota_never_counts_other_objects():
     assert unenforced_keys(a_quota(hard={"count/jobs.batch": "5", "pods": "1"}, scopes=["Terminating"])) == (
         "count/jobs.batch",

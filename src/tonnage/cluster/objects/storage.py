@@ -28,6 +28,8 @@ class ClaimSpec(Value, frozen=True):
 class ClaimStatus(Value, frozen=True):
     phase: str = ""
     capacity: ResourceList = {}
+    allocated_resources: ResourceList = {}
+    """What an expansion under way has been granted; may be above the request after a failed one."""
 
 
 class PersistentVolumeClaim(Value, frozen=True):

@@ -1,0 +1,80 @@
+"""Two comparisons of another kind: how quantities are read, and what the quota controller counts."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from conformance.admission.quantities import any_quantity
+from conformance.admission.worlds import World
+from conformance.apiserver import ApiServer, in_parallel
+from conformance.suite import Disagreement, Tally
+from tonnage.cluster import quota
+from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
+from tonnage.cluster.quota_scopes import scopes
+from tonnage.units import QuantityError, parse_quantity
+
+_KEY = "kubernetes.io/any"
+
+
+def compare_quantities(api: ApiServer, random: Random, cases: int, target: float) -> Tally:
+    """One quota per literal, under a name that Kubernetes owns, so that no rule but parsing applies."""
+    tally = Tally(name="quantities", target=target, must_cover=("stored", "negative", "unreadable"))
+    literals = [any_quantity(random) for _ in range(cases)]
+    answers = in_parallel(lambda text: _real_quantity(api, text), literals)
+    for text, theirs in zip(literals, answers, strict=True):
+        mine = _our_quantity(text)
+        tally.cases += 1
+        tally.coverage[mine[0]] += 1
+        if mine == theirs:
+            tally.agreed += 1
+        else:
+            tally.disagreements.append(Disagreement(question=text, ours=mine, real=theirs))
+    return tally
+
+
+def compare_usage(api: ApiServer, worlds: list[World], target: float) -> Tally:
+    """What the controller counted in worlds with real pods and claims, against our count."""
+    tally = Tally(name="usage counted by the controller", target=target)
+    tally.must_cover = ("pods counted", "claims counted", "finished pods", "scoped")
+    for world in worlds:
+        pods = msgspec.convert(api.get(f"{world.path}/pods").body["items"], list[Pod])
+        claims_found = api.get(f"{world.path}/persistentvolumeclaims").body["items"]
+        claims = msgspec.convert(claims_found, list[PersistentVolumeClaim])
+        for each in msgspec.convert(world.quotas, list[ResourceQuota]) if pods else ():
+            mine = {key: str(value) for key, value in quota.namespace_usage(each, pods, claims).items()}
+            theirs = {key: each.status.used[key] for key in mine if key in each.status.used}
+            tally.cases += 1
+            _cover(tally, each, pods, mine)
+            if mine == theirs:
+                tally.agreed += 1
+            else:
+                question = {"quota": msgspec.to_builtins(each.spec), "pods": msgspec.to_builtins(pods)}
+                tally.disagreements.append(Disagreement(question=question, ours=mine, real=theirs))
+    return tally
+
+
+def _our_quantity(text: str) -> tuple[str, str]:
+    try:
+        quantity = parse_quantity(text).rounded_to_milli()
+    except QuantityError as error:
+        return "unreadable", str(error)
+    return ("negative" if quantity.nano < 0 else "stored"), str(quantity)
+
+
+def _real_quantity(api: ApiServer, text: str) -> tuple[str, str]:
+    body = {"metadata": {"name": "asked"}, "spec": {"hard": {_KEY: text}}}
+    answer = api.create("/api/v1/namespaces/default/resourcequotas", body, dry_run=True)
+    if answer.ok:
+        return "stored", str(answer.body["spec"]["hard"][_KEY])
+    if answer.status == 422:
+        return "negative", str(answer.body["details"]["causes"][0]["message"]).split('"')[1]
+    return "unreadable", answer.message.rpartition("ResourceQuota: ")[2]
+
+
+def _cover(tally: Tally, each: ResourceQuota, pods: list[Pod], mine: dict[str, str]) -> None:
+    tally.coverage["pods counted"] += any(map(quota.is_pod_key, mine))
+    tally.coverage["claims counted"] += any(map(quota.is_claim_key, mine))
+    tally.coverage["finished pods"] += any(pod.status.phase in {"Succeeded", "Failed"} for pod in pods)
+    tally.coverage["scoped"] += bool(scopes(each))
