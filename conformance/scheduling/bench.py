@@ -27,8 +27,10 @@ MERGE = "application/merge-patch+json"
 HOLD = [{"name": "tonnage.dev/hold"}]
 SETTLE_SECONDS = 0.12
 """What the scheduler's watches need to hear of objects just made; they are not ordered among each other."""
-ANSWER_SECONDS = 20
-VICTIM_SECONDS = 1.5
+BINDING_SECONDS = 1.3
+"""A placed pod has its claims bound in the background; once a second it is checked that it still exists."""
+ANSWER_SECONDS = 30
+VICTIM_SECONDS = 5
 CHANGING = frozenset({"pods", "claims", "volumes"})
 _BOTTOM_UP = (
     "classes",
@@ -151,11 +153,13 @@ class Bench:
             victims=self._victims(set(expected_victims)) if fresh else frozenset(),
         )
 
-    def withdraw(self, question: Object) -> None:
+    def withdraw(self, question: Object, verdict: Verdict) -> None:
         """Take the asked pod (and its rival) away again."""
         for pod in (question["pod"], question.get("rival")):
             if pod:
                 self.api.delete(_path("pods", pod) + "?gracePeriodSeconds=0")
+        if verdict.node and question["pod"]["spec"].get("volumes"):
+            time.sleep(BINDING_SECONDS)
 
     def preempted(self) -> frozenset[str]:
         """Pods the scheduler has sent away: their names."""

@@ -1,8 +1,8 @@
 """Clusters and pods to ask about: seeded, varied, and bent towards the corners where rules differ.
 
 Purely random pods would nearly always fit or nearly never; each question therefore starts from a theme (a
-rule it is meant to touch) and random company is added. What a run has really touched is counted elsewhere,
-from the answers.
+rule it is meant to touch), themes take turns, and random company is added. What a run has really touched is
+counted elsewhere, from the answers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ def generate(seed: int, index: int, *, questions: int = 8) -> Scenario:
     nodes = [a_node(rng, f"{mark}-n{number}") for number in range(rng.randint(5, 12))]
     scenario.objects["nodes"] = nodes
     add_owners(rng, scenario)
-    alike = rng.random() < 0.3
+    alike = rng.random() < 0.2
     for node in nodes:
         (fill_alike if alike else fill)(rng, scenario, node)
     scenario.objects["budgets"] = some_budgets(rng, mark)
     add_storage(rng, scenario, mark)
     for number in range(questions):
-        theme = squeezing if alike and rng.random() < 0.4 else rng.choice(THEMES)
+        scenario.turn = index * questions + number
+        theme = squeezing if alike and rng.random() < 0.25 else THEMES[scenario.turn % len(THEMES)]
         scenario.questions.append(a_question(rng, scenario, f"{mark}-q{number}", theme))
     return scenario

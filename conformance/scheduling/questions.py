@@ -35,6 +35,8 @@ class Scenario:
     """A cluster to be made: objects by kind, with the status and the fate each should have."""
 
     objects: dict[str, list[Object]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    turn: int = 0
+    """The number of the question being made, over all clusters: rare kinds of trouble take turns."""
     questions: list[Object] = field(default_factory=list)
     """Each with `pod`, some with `nominated` (a node promised before), `claims` (its own), `rival`."""
 

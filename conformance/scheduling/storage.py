@@ -13,6 +13,8 @@ OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 BOUND = "pv.kubernetes.io/bind-completed"
 ZONES = ["za", "zb", "zc"]
+CLAIMS_PER_100 = 17
+"""About how many questions in a hundred are about claims; with it their troubles take turns."""
 
 
 def add_storage(rng: random.Random, scenario: Scenario, mark: str) -> None:
@@ -65,7 +67,7 @@ def with_claims(rng: random.Random, scenario: Scenario, question: Object) -> Non
         namespace=pod["metadata"]["namespace"],
         mark=name.split("-")[0],
     )
-    rng.choice(TROUBLES)(asked)
+    TROUBLES[(scenario.turn * CLAIMS_PER_100 // 100) % len(TROUBLES)](asked)
 
 
 @dataclass(kw_only=True)
@@ -120,9 +122,19 @@ def _bound_volume(asked: Asked, *, labelled: bool = False) -> tuple[Object, Obje
     return volume, _bound(_claim(asked.claim_name, asked.namespace, ""), f"{asked.name}-volume")
 
 
-def _elsewhere(asked: Asked) -> None:
+def _anywhere(asked: Asked) -> None:
     _, claim = _bound_volume(asked)
     asked.mount_claim(claim)
+
+
+def _elsewhere(asked: Asked) -> None:
+    """The volume is in one zone, the pod may only go to others."""
+    volume, claim = _bound_volume(asked)
+    zone = asked.rng.choice(ZONES)
+    volume["spec"]["nodeAffinity"] = _only({"key": ZONE, "operator": "In", "values": [zone]})
+    asked.mount_claim(claim)
+    nodes = {node["metadata"]["name"]: node["metadata"]["labels"] for node in asked.scenario.objects["nodes"]}
+    asked.confine([name for name, labels in nodes.items() if labels.get(ZONE) != zone])
 
 
 def _zoned(asked: Asked) -> None:
@@ -134,7 +146,7 @@ def _zoned(asked: Asked) -> None:
         for node in asked.scenario.objects["nodes"]
         if node["metadata"]["labels"].get(ZONE) not in label.split("__")
     ]
-    if wrong and asked.rng.random() < 0.6:
+    if wrong and asked.rng.random() < 0.9:
         asked.confine(wrong)
 
 
@@ -150,8 +162,10 @@ def _exclusive(asked: Asked) -> None:
     asked.mount_claim(claim)
     mounted = {"persistentVolumeClaim": {"claimName": asked.claim_name}}
     users = [pod for pod in asked.scenario.objects["pods"] if pod["metadata"]["namespace"] == asked.namespace]
-    if users and asked.rng.random() < 0.8:
+    if users and asked.rng.random() < 0.9:
         _give(asked.rng.choice(users), mounted)
+    if asked.rng.random() < 0.8:
+        asked.confine([node["metadata"]["name"] for node in asked.scenario.objects["nodes"]])
 
 
 def _unbound(asked: Asked) -> None:
@@ -165,8 +179,12 @@ def _missing(asked: Asked) -> None:
 
 def _lost(asked: Asked) -> None:
     claim = _bound(_claim(asked.claim_name, asked.namespace, ""), f"{asked.mark}-nowhere")
-    claim["status"]["phase"] = asked.rng.choice(["Lost", "Bound"])
+    claim["status"]["phase"] = "Lost"
     asked.mount_claim(claim)
+
+
+def _gone(asked: Asked) -> None:
+    asked.mount_claim(_bound(_claim(asked.claim_name, asked.namespace, ""), f"{asked.mark}-nowhere"))
 
 
 def _waiting(asked: Asked) -> None:
@@ -203,23 +221,28 @@ def _limited(asked: Asked) -> None:
     for number, (node, pod) in enumerate(asked.hosts().items()):
         if node in known or asked.rng.random() < 0.3:
             continue
-        limit = {"name": driver, "nodeID": node, "allocatable": {"count": asked.rng.choice([1, 1, 2])}}
+        limit = {"name": driver, "nodeID": node, "allocatable": {"count": asked.rng.choice([1, 1, 1, 2])}}
         asked.scenario.objects["csiNodes"].append({"metadata": {"name": node}, "spec": {"drivers": [limit]}})
         theirs = _claim(f"{asked.name}-held{number}", pod["metadata"]["namespace"], class_)
         asked.scenario.objects["claims"].append(theirs)
         _give(pod, {"persistentVolumeClaim": {"claimName": theirs["metadata"]["name"]}})
         full.append(node)
-    if full and asked.rng.random() < 0.7:
+    if full and asked.rng.random() < 0.8:
         asked.confine(full)
 
 
 def _ephemeral(asked: Asked) -> None:
-    class_ = f"{asked.mark}-static"
-    template = {"volumeClaimTemplate": {"spec": _claim("", "", class_)["spec"]}}
+    """Nobody makes the claim."""
+    template = {"volumeClaimTemplate": {"spec": _claim("", "", f"{asked.mark}-static")["spec"]}}
     asked.mount({"name": "data", "ephemeral": template})
-    if asked.rng.random() < 0.5:
-        bound = _bound(_claim(asked.claim_name, asked.namespace, class_), f"{asked.mark}-nowhere")
-        asked.question["claims"] = [{**bound, "own": True}]
+
+
+def _ephemeral_gone(asked: Asked) -> None:
+    """The claim is made, but its volume is not there."""
+    _ephemeral(asked)
+    bound = _bound(_claim(asked.claim_name, asked.namespace, f"{asked.mark}-static"), f"{asked.mark}-nowhere")
+    asked.question["claims"] = [{**bound, "own": True}]
+    asked.confine([node["metadata"]["name"] for node in asked.scenario.objects["nodes"]])
 
 
 def _disk(asked: Asked) -> None:
@@ -243,14 +266,14 @@ def _disk(asked: Asked) -> None:
     taken = [node for node in hosts if asked.rng.random() < 0.7]
     for node in taken:
         _give(hosts[node], disk)
-    if taken and asked.rng.random() < 0.7:
+    if taken:
         asked.confine(taken)
 
 
 TROUBLES: list[Callable[[Asked], None]] = [
-    _elsewhere, _elsewhere, _zoned, _zoned, _leaving, _exclusive, _exclusive, _unbound, _missing, _lost,
-    _waiting, _waiting, _provisioned, _provisioned, _capacity, _capacity, _limited, _limited,
-    _ephemeral, _disk, _disk,
+    _anywhere, _elsewhere, _zoned, _leaving, _exclusive, _unbound, _missing, _lost, _gone, _waiting,
+    _provisioned, _capacity, _limited, _ephemeral, _disk, _ephemeral_gone, _waiting, _provisioned, _limited,
+    _disk, _zoned, _exclusive,
 ]  # fmt: skip
 
 
@@ -310,5 +333,9 @@ def _volume(
     if labelled:
         volume["metadata"]["labels"] = {rng.choice([ZONE, OLD_ZONE]): rng.choice(["za", "zb__zc", "zb"])}
     elif where is not None:
-        volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}
+        volume["spec"]["nodeAffinity"] = _only(where)
     return volume
+
+
+def _only(where: Object) -> Object:
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}}

@@ -102,7 +102,7 @@ def ask(bench: Bench, question: Object) -> tuple[Pod, ClusterView, Decision, Ver
     ours = answer(stored, view)
     expected = {names for sets in victim_sets(ours).values() for names in sets}
     real = bench.verdict(stored, expected)
-    bench.withdraw(question)
+    bench.withdraw(question, real)
     return msgspec.convert(stored, Pod), view, ours, real
 
 

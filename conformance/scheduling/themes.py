@@ -131,6 +131,76 @@ def _social(rng: random.Random, _scenario: Scenario, question: Object) -> None:
     random_affinity(rng, question["pod"], placed=False)
 
 
+def _shy(rng: random.Random, _scenario: Scenario, question: Object) -> None:
+    """Keeps away from everybody, over wide areas."""
+    term: Object = {
+        "topologyKey": rng.choice(["pool", "kubernetes.io/hostname", "topology.kubernetes.io/zone"]),
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+        "namespaceSelector": {},
+    }
+    _kept_apart(question["pod"], term)
+    question["pod"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+
+
+def _unwelcome(rng: random.Random, scenario: Scenario, question: Object) -> None:
+    """Pods all over the cluster want it kept away."""
+    question["pod"]["metadata"]["labels"]["guest"] = "yes"
+    question["pod"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    hosts = {pod["spec"]["nodeName"]: pod for pod in scenario.objects["pods"]}
+    for pod in hosts.values():
+        term = {
+            "topologyKey": rng.choice(["pool", "kubernetes.io/hostname"]),
+            "labelSelector": {"matchLabels": {"guest": "yes"}},
+            "namespaces": ["alpha", "beta"],
+        }
+        _kept_apart(pod, term)
+
+
+def _uneven(rng: random.Random, _scenario: Scenario, question: Object) -> None:
+    """Wants more domains than there are, so that every one with pods is too full."""
+    question["pod"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    question["pod"]["metadata"]["labels"] = {"app": "a"}
+    question["pod"]["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "minDomains": 20,
+            "topologyKey": rng.choice(["pool", "topology.kubernetes.io/zone"]),
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+        }
+    ]
+
+
+def _kept_apart(pod: Object, term: Object) -> None:
+    affinity = pod["spec"].setdefault("affinity", {})
+    affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+
+
+def _named(rng: random.Random, scenario: Scenario, question: Object) -> None:
+    """Names its nodes; sometimes two at once, which no node can be."""
+    names = [node["metadata"]["name"] for node in scenario.objects["nodes"]]
+    wanted = [[rng.choice(names)] for _ in range(rng.choice([1, 1, 2]))]
+    lines = [{"key": "metadata.name", "operator": "In", "values": values} for values in wanted]
+    question["pod"]["spec"].setdefault("affinity", {})["nodeAffinity"] = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": lines}]}
+    }
+
+
+def _preferring(rng: random.Random, _scenario: Scenario, question: Object) -> None:
+    """Fits in many places and has a favourite."""
+    wishes = [
+        {"key": "pool", "operator": "In", "values": [rng.choice(["cpu", "gpu", "spot"])]},
+        {"key": "rank", "operator": "Gt", "values": ["10"]},
+    ]
+    preferred = [
+        {"weight": rng.choice([1, 20, 100]), "preference": {"matchExpressions": [wish]}} for wish in wishes
+    ]
+    question["pod"]["spec"].setdefault("affinity", {})["nodeAffinity"] = {
+        "preferredDuringSchedulingIgnoredDuringExecution": preferred
+    }
+    question["pod"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+
+
 def _gated(_rng: random.Random, _scenario: Scenario, question: Object) -> None:
     question["pod"]["spec"]["schedulingGates"] = [{"name": "tonnage.dev/wait"}]
 
@@ -145,6 +215,8 @@ def _promised(rng: random.Random, scenario: Scenario, question: Object) -> None:
     spec["tolerations"] = [{"operator": "Exists"}]
     if rng.random() < 0.3:
         return
+    if rng.random() < 0.8:
+        spec["nodeSelector"] = {"kubernetes.io/hostname": node}
     room = next(
         item["status"]["allocatable"]
         for item in scenario.objects["nodes"]
@@ -187,9 +259,9 @@ def _rivalled(rng: random.Random, scenario: Scenario, question: Object) -> None:
 
 
 THEMES: list[Theme] = [
-    _small, _small, _small, _small, _large, _large, _important, _important, _crowding, _crowding, _crowding,
-    _choosy, _bare, _ports, _spreading, _spreading, _social, _social, _social,
-    with_claims, with_claims, with_claims, with_claims, with_claims, _gated,
-    _promised, _served, _served, _rivalled,
+    _small, _large, with_claims, _social, _important, _small, _spreading, _crowding, _choosy, with_claims,
+    _served, _promised, _shy, _small, _bare, with_claims, _crowding, _preferring, _rivalled, _ports,
+    _small, with_claims, _spreading, _unwelcome, _social, _named, with_claims, _gated, _uneven, _served,
+    _small, _large, with_claims, _important, _preferring, _promised, _small,
 ]  # fmt: skip
 COMPANY: list[Theme] = [_choosy, _spreading, _social, with_claims, _ports, _large]
