@@ -14,12 +14,12 @@ from tonnage.sandbox import SandboxRequest, down, up
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LiveCluster]:
-    """Two real nodes. Tests that break a node put it right again before they end."""
+    """Two real nodes and a simulated one. Tests that break a node put it right again before they end."""
     require_a_machine_for_real_nodes()
     name = f"rn-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
     down(name)
     began = time.monotonic()
-    sandbox = up(SandboxRequest(name=name, real_nodes=2, fast_node_loss=True))
+    sandbox = up(SandboxRequest(name=name, nodes="8xh100=1", real_nodes=2, fast_node_loss=True))
     try:
         yield LiveCluster(sandbox, time.monotonic() - began)
     finally:

@@ -31,6 +31,15 @@ def test_reconfiguring_restarts_only_the_kubelet(cluster: LiveCluster) -> None:
     cluster.delete("undisturbed")
 
 
+def test_a_node_that_registers_anew_announces_its_gpus_again(cluster: LiveCluster) -> None:
+    cluster.sandbox.api.delete("/api/v1/nodes/real-2")
+
+    realnode.reconfigure(cluster.sandbox, "real-2", {})
+
+    found = cluster.node_when("real-2", lambda node: "nvidia.com/gpu" in node["status"]["allocatable"])
+    assert found["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+
+
 def test_a_crashed_node_is_noticed_and_comes_back_with_its_disk(cluster: LiveCluster) -> None:
     node = realnode.node_called(cluster.sandbox, "real-2")
     claimed = node.volumes / "left-behind"

@@ -64,6 +64,27 @@ def test_gpus_are_announced_counted_and_used_up(cluster: LiveCluster) -> None:
     assert "2 Insufficient nvidia.com/gpu" in waiting["status"]["conditions"][0]["message"]
 
 
+def test_only_a_pod_that_asks_for_simulation_goes_to_a_simulated_node(cluster: LiveCluster) -> None:
+    (node,) = cluster.sandbox.api.get("/api/v1/nodes?labelSelector=!tonnage.dev/real-node")["items"]
+    here = {"kubernetes.io/hostname": node["metadata"]["labels"]["kubernetes.io/hostname"]}
+    asking = [
+        {"key": "kwok.x-k8s.io/node", "operator": "Exists"},
+        {"key": "nvidia.com/gpu", "operator": "Exists"},
+    ]
+    cluster.create(
+        a_pod("means-it", "sleep", "600", image="any/image:1", nodeSelector=here, tolerations=asking),
+        a_pod("does-not", "sleep", "600", nodeSelector=here, tolerations=asking[1:]),
+    )
+
+    placed = cluster.running("means-it")
+    refused = cluster.pod_when("does-not", lambda pod: bool(pod["status"].get("conditions")))
+    cluster.delete("means-it")
+    cluster.delete("does-not")
+
+    assert placed["spec"]["nodeName"] == node["metadata"]["name"]
+    assert "had untolerated taint(s)" in refused["status"]["conditions"][0]["message"]
+
+
 def test_data_of_a_claim_outlives_the_pod_and_goes_with_the_claim(cluster: LiveCluster) -> None:
     claim = {
         "apiVersion": "v1",
