@@ -58,5 +58,23 @@ def test_a_gpu_node_without_a_product_label_is_still_counted():
     }
     flavor, queue, _ = queues_for([node])
 
-    assert quota(queue) == {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "8"}
+    assert quota(queue) == {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "0", "nvidia.com/gpu": "8"}
     assert "nodeLabels" not in flavor["spec"]
+
+
+def test_beside_real_nodes_simulated_ones_have_a_queue_that_brings_their_toleration():
+    real, simulated = nodes_from_shapes(parse_node_shapes("8xh100=2"))
+    simulated["spec"]["taints"].append({"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"})
+    made = {each["metadata"]["name"]: each["spec"] for each in queues_for([real, simulated])[::3]}
+
+    assert list(made) == ["h100", "h100-simulated"]
+    assert [each["key"] for each in made["h100"]["tolerations"]] == ["nvidia.com/gpu"]
+    assert [each["key"] for each in made["h100-simulated"]["tolerations"]] == [
+        "nvidia.com/gpu",
+        "kwok.x-k8s.io/node",
+    ]
+    assert made["h100-simulated"]["nodeLabels"]["type"] == "kwok"
+
+
+def test_disk_is_counted_for_jobs_may_ask_for_it():
+    assert "ephemeral-storage" in quota(made_for("8xh100=1")["ClusterQueue/h100"])

@@ -7,6 +7,8 @@ owns exactly what those nodes can give, and a LocalQueue of the same name in the
 Quotas count allocatable amounts, so that what Kueue admits can also be placed.
 
 Flavors tolerate the usual GPU taint and no other: a taint somebody asked for keeps its meaning.
+Beside real nodes, simulated ones have queues of their own (`h100-simulated`): to submit there is to ask for
+simulation.
 No queue is called `default`, because Kueue would then take in every job of the namespace that names none.
 
 Pure: node manifests in, manifests out. `flavor`, `cluster_queue` and `local_queue` build other set-ups too.
@@ -15,38 +17,43 @@ Pure: node manifests in, manifests out. `flavor`, `cluster_queue` and `local_que
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tonnage.cluster.gpus import gpu_from_product
 from tonnage.cluster.shapes import GPU_TAINT
+from tonnage.sandbox.kwok import TAINT
 from tonnage.units import ZERO, Quantity, parse_quantity
 
 Manifest = dict[str, Any]
 
 _API = "kueue.x-k8s.io/v1beta2"
 _PRODUCT = "nvidia.com/gpu.product"
-_ALWAYS_COUNTED = ("cpu", "memory")
+_ALWAYS_COUNTED = ("cpu", "memory", "ephemeral-storage")
+_GPU_TOLERATION = {"key": GPU_TAINT.key, "operator": "Exists", "effect": GPU_TAINT.effect}
+_SIMULATION_TOLERATION = {"key": TAINT["key"], "operator": "Exists", "effect": TAINT["effect"]}
+_SIMULATED = "-simulated"
 
 
 def queues_for(nodes: Iterable[Manifest], namespace: str = "default") -> list[Manifest]:
     """ResourceFlavor, ClusterQueue and LocalQueue for each kind of node that is there."""
     made: list[Manifest] = []
     for name, members in _by_flavor(nodes).items():
-        product = None if name == "cpu" else members[0]["metadata"].get("labels", {}).get(_PRODUCT)
-        made.append(flavor(name, {_PRODUCT: product} if product else {}, has_gpus=name != "cpu"))
+        made.append(_flavor_of(name, members[0]))
         made.append(cluster_queue(name, {name: _allocatable(members)}))
         made.append(local_queue(name, name, namespace))
     return made
 
 
-def flavor(name: str, node_labels: Mapping[str, str], *, has_gpus: bool = True) -> Manifest:
-    """Nodes with these labels; where they have GPUs, pods admitted to the flavor tolerate the usual taint."""
+def flavor(
+    name: str, node_labels: Mapping[str, str], tolerations: Sequence[Mapping[str, str]] = (_GPU_TOLERATION,)
+) -> Manifest:
+    """Nodes with these labels; pods admitted to the flavor get these tolerations."""
     spec: Manifest = {}
     if node_labels:
         spec["nodeLabels"] = dict(node_labels)
-    if has_gpus:
-        spec["tolerations"] = [{"key": GPU_TAINT.key, "operator": "Exists", "effect": GPU_TAINT.effect}]
+    if tolerations:
+        spec["tolerations"] = [dict(each) for each in tolerations]
     return {"apiVersion": _API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
@@ -86,6 +93,18 @@ def local_queue(name: str, cluster_queue_name: str, namespace: str) -> Manifest:
     }
 
 
+def _flavor_of(name: str, member: Manifest) -> Manifest:
+    labels: dict[str, str] = {}
+    tolerations: list[Mapping[str, str]] = []
+    if _gpu_resources(member):
+        tolerations.append(_GPU_TOLERATION)
+        labels = {key: value for key, value in _labels(member).items() if key == _PRODUCT}
+    if name.endswith(_SIMULATED):
+        tolerations.append(_SIMULATION_TOLERATION)
+        labels["type"] = "kwok"
+    return flavor(name, labels, tolerations)
+
+
 def _by_flavor(nodes: Iterable[Manifest]) -> dict[str, list[Manifest]]:
     groups: dict[str, list[Manifest]] = {}
     for node in nodes:
@@ -94,7 +113,12 @@ def _by_flavor(nodes: Iterable[Manifest]) -> dict[str, list[Manifest]]:
 
 
 def _flavor_name(node: Manifest) -> str:
-    product = node["metadata"].get("labels", {}).get(_PRODUCT)
+    taints = [taint["key"] for taint in node.get("spec", {}).get("taints") or []]
+    return _kind_of_node(node) + (_SIMULATED if TAINT["key"] in taints else "")
+
+
+def _kind_of_node(node: Manifest) -> str:
+    product = _labels(node).get(_PRODUCT)
     if not _gpu_resources(node):
         return "cpu"
     if product is None:
@@ -104,6 +128,11 @@ def _flavor_name(node: Manifest) -> str:
         return _slug(product)
     # A shared or cut GPU is another thing than a whole one: h100-shared, h100-mig-1g.10gb.
     return _slug(known.name + product[len(known.product) :])
+
+
+def _labels(node: Manifest) -> Mapping[str, str]:
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    return labels
 
 
 def _slug(text: str) -> str:
