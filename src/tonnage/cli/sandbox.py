@@ -7,6 +7,8 @@ The user's own kubeconfig is never touched.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +87,6 @@ def up(
       tonnage.dev/exit-reason: OOMKilled   and this reason
       tonnage.dev/starts-after: 20s        stay Pending, as if pulling the image
     """
-    import signal
-    import sys
     import time
 
     from tonnage.sandbox.lifecycle import up as start
@@ -103,10 +103,9 @@ def up(
     )
     show = Show(is_quiet=output == "json")
     was_there = load(name) is not None
-    # Asked to end, we leave as after Ctrl-C: what was started is taken down.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
-    made = start(request, show)
+    with _leaving_cleanly():
+        made = start(request, show)
     took = time.monotonic() - began
     if output == "json":
         click.echo(json.dumps(_described(made) | {"seconds": round(took, 2)}, indent=2))
@@ -182,6 +181,21 @@ def down(name: str | None, is_all: bool, output: str) -> None:
         click.echo(json.dumps({"removed": removed}, indent=2))
     elif not removed:
         show.line(f"  there is no sandbox{'' if is_all else f' named {wanted[0]}'}; nothing to do")
+
+
+@contextmanager
+def _leaving_cleanly() -> Iterator[None]:
+    """Asked to end, leave as after Ctrl-C: what was started is taken down."""
+    import signal
+    import sys
+
+    asked = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda got, _: sys.exit(128 + got)) for number in asked}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _words(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -114,26 +114,26 @@ def _claimed(request: SandboxRequest, binaries: dict[str, Path]) -> Iterator[San
             places.folder(".")
             if not held.enter_context(try_locked(places.root)):
                 raise _busy(request.name)
-            existing = state.load(request.name)
-            if existing is not None and existing.phase != READY:
-                # Left by a start that was killed; it was never ready, so nobody misses it.
-                _undo(existing)
-                existing = None
-            sandbox = _same(existing, request) if existing else _fresh(request, places, binaries)
-        yield sandbox
+        existing = state.load(request.name)
+        if existing is not None and existing.phase != READY:
+            # Left by a start that was killed; it was never ready, so nobody misses it.
+            _undo(existing)
+            existing = None
+        yield _same(existing, request) if existing else _fresh(request, places, binaries)
 
 
 def _fresh(request: SandboxRequest, places: Places, binaries: dict[str, Path]) -> Sandbox:
     state.clear_folder(places)
-    made = Sandbox(
-        name=request.name,
-        id=uuid.uuid4().hex[:12],
-        places=places,
-        request=request,
-        subnet=state.free_subnet(),
-        binaries={name: str(path) for name, path in binaries.items()},
-    )
-    return made.saved()
+    with locked(state_home()):
+        made = Sandbox(
+            name=request.name,
+            id=uuid.uuid4().hex[:12],
+            places=places,
+            request=request,
+            subnet=state.free_subnet(),
+            binaries={name: str(path) for name, path in binaries.items()},
+        )
+        return made.saved()
 
 
 def _same(existing: Sandbox, request: SandboxRequest) -> Sandbox:
@@ -154,7 +154,8 @@ def _start(sandbox: Sandbox, show: Show) -> None:
         from tonnage.sandbox import realnode
 
         realnode.prepare_network(sandbox)
-    start_control_plane(sandbox)
+    with show.running("API server", "starting", is_brief=True):
+        start_control_plane(sandbox)
     show.step("API server", f"Kubernetes {KUBERNETES_VERSION} ready at {sandbox.server}")
     _start_nodes(sandbox, show)
     if sandbox.request.real_nodes:
@@ -177,8 +178,9 @@ def _start_nodes(sandbox: Sandbox, show: Show) -> None:
         creating = pool.submit(create_nodes, sandbox)
         simulating.result()
         num_nodes = creating.result()
-    wait_for_service_accounts(sandbox)
-    wait_for_nodes(sandbox)
+    with show.running("nodes", "waiting until they are ready", is_brief=True):
+        wait_for_service_accounts(sandbox)
+        wait_for_nodes(sandbox)
     if num_nodes:
         num_gpus = sum(shape.gpus * count for shape, count in sandbox.request.shapes())
         gpus = f" with {num_gpus:,} GPUs" if num_gpus else ""

@@ -6,6 +6,8 @@ from typing import Any
 
 from tonnage.sandbox import state
 from tonnage.sandbox.lifecycle import PARTS, broken_parts
+from tonnage.sandbox.locking import try_locked
+from tonnage.sandbox.places import Places
 from tonnage.sandbox.processes import pid_of
 from tonnage.sandbox.request import check_name
 from tonnage.sandbox.state import READY, Sandbox
@@ -28,8 +30,8 @@ def report_text(reports: list[dict[str, Any]]) -> str:
 
 def _report(name: str) -> dict[str, Any]:
     sandbox = state.load(name)
-    if sandbox is None:
-        return {"name": name, "state": "half made"}
+    if sandbox is None or "apiserver" not in sandbox.ports:
+        return {"name": name, "state": _unfinished(Places.of(name))}
     parts = _parts(sandbox)
     report: dict[str, Any] = {
         "name": name,
@@ -46,8 +48,14 @@ def _report(name: str) -> dict[str, Any]:
 
 def _state(sandbox: Sandbox) -> str:
     if sandbox.phase != READY:
-        return "half made"
+        return _unfinished(sandbox.places)
     return "broken" if broken_parts(sandbox) else "running"
+
+
+def _unfinished(places: Places) -> str:
+    """Whoever starts a sandbox holds its folder; one nobody holds was left by a start that was killed."""
+    with try_locked(places.root) as is_free:
+        return "half made" if is_free else "starting"
 
 
 def _parts(sandbox: Sandbox) -> dict[str, int | None]:
@@ -69,6 +77,8 @@ def _nodes(sandbox: Sandbox) -> dict[str, int]:
 
 def _as_text(report: dict[str, Any]) -> str:
     name, verdict = report["name"], report["state"]
+    if verdict == "starting":
+        return f"{name}   being started by another command"
     if verdict != "running":
         dead = [part for part, pid in report.get("parts", {}).items() if pid is None]
         why = f": not running {', '.join(dead)}" if dead and verdict == "broken" else ""

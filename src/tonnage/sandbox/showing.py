@@ -39,8 +39,10 @@ class Show:
         self.line(in_columns(subject, outcome, format_seconds(took)))
 
     @contextmanager
-    def running(self, subject: str, doing: str, usual_seconds: int = 0) -> Iterator[Progress]:
-        """A step that takes a while; the line is alive until it ends."""
+    def running(
+        self, subject: str, doing: str, usual_seconds: int = 0, *, is_brief: bool = False
+    ) -> Iterator[Progress]:
+        """A step that takes a while; the line is alive until it ends. A brief one is worth no line in a log."""
         progress = Progress(doing)
         began = time.monotonic()
         usual = f", usually {format_seconds(usual_seconds)}" if usual_seconds else ""
@@ -49,7 +51,7 @@ class Show:
             target=self._tick, args=(subject, progress, began, usual, ended), daemon=True
         )
         if not self._is_quiet:
-            if not self._is_terminal:
+            if not self._is_terminal and not is_brief:
                 self.line(in_columns(subject, f"{doing}{usual}", ""))
             ticker.start()
         try:
@@ -94,7 +96,8 @@ QUIET = Show(is_quiet=True)
 
 def in_columns(subject: str, outcome: str, right: str) -> str:
     """Subject, outcome, and a time at the right edge of 80 columns where there is room."""
-    left = f"  {subject:<13} {outcome}"
+    # Two tabs: short subjects of steps, long names of components with their versions.
+    left = f"  {subject:<{13 if len(subject) <= 13 else 31}} {outcome}"
     return f"{left:<{_WIDTH - 10}} {right:>8}".rstrip() if right else left
 
 
