@@ -36,7 +36,9 @@ from tonnage.spec.team import Team
 sizes = st.integers(0, 2**50).map(Size)
 milli = st.integers(0, 10**6).map(Cpus)
 durations = st.integers(0, 10**10).map(Duration)
-counts = st.tuples(st.integers(0, 500), st.integers(0, 500)).map(lambda pair: CountRange(min(pair), max(pair)))
+counts = st.tuples(st.integers(0, 500), st.integers(0, 500)).map(
+    lambda pair: CountRange(min(pair), max(pair))
+)
 dollars = st.integers(0, 10**12)
 periods = st.sampled_from([None, "hour", "day", "week", "month"])
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
@@ -136,7 +138,9 @@ _LITERALS: dict[Any, st.SearchStrategy[Any]] = {
 @cache
 def _by_parser() -> dict[Any, st.SearchStrategy[Any]]:
     parsers = {
-        next(extra for extra in typing.get_args(literal) if isinstance(extra, fields.Friendly)).parse: strategy
+        next(
+            extra for extra in typing.get_args(literal) if isinstance(extra, fields.Friendly)
+        ).parse: strategy
         for literal, strategy in _LITERALS.items()
     }
     return parsers | {schedules.Days.parse: days, schedules.Hours.parse: hours}

@@ -103,7 +103,9 @@ def test_what_is_not_a_document_of_ours(text: str, code: str) -> None:
 
 
 def test_a_begun_field_without_a_value_is_told_but_a_patch_may_say_null() -> None:
-    checked = check_spec("queue:", "command: [python, ]", "data: [null]", "podTemplate: {spec: {hostname: null}}")
+    checked = check_spec(
+        "queue:", "command: [python, ]", "data: [null]", "podTemplate: {spec: {hostname: null}}"
+    )
 
     assert told(checked) == [(6, "spec.queue", "DOC-007"), (8, "spec.data[0]", "DOC-007")]
 
@@ -127,7 +129,9 @@ def test_a_secret_value_is_refused_and_never_repeated() -> None:
         ("SECRET_FILE", "/run/secrets/x", False),
     ],
 )
-def test_an_environment_value_that_looks_like_a_secret_is_remarked(name: str, value: str, is_remarked: bool) -> None:
+def test_an_environment_value_that_looks_like_a_secret_is_remarked(
+    name: str, value: str, is_remarked: bool
+) -> None:
     checked = check_spec(f'env: {{{name}: "{value}"}}')
 
     assert [remark.code for remark in checked.remarks] == (["DOC-051"] if is_remarked else [])
@@ -136,7 +140,9 @@ def test_an_environment_value_that_looks_like_a_secret_is_remarked(name: str, va
 
 
 def test_numbers_in_env_labels_and_commands_keep_their_spelling() -> None:
-    checked = check_spec("env: {LR: 1e-5, N: 010}", "labels: {version: 1.10}", "command: [python, t.py, --lr, 1e-5]")
+    checked = check_spec(
+        "env: {LR: 1e-5, N: 010}", "labels: {version: 1.10}", "command: [python, t.py, --lr, 1e-5]"
+    )
     run: Any = checked.values[0]
 
     assert run.spec.env == {"LR": "1e-5", "N": "010"}

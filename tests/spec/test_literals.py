@@ -71,13 +71,23 @@ def test_a_limit_below_its_request_is_turned_round_in_the_hint() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("20m", 1200), ("1h30m", 5400), ("2d", 172_800), ("1.5h", 5400), ("1w", 604_800), ("500ms", 0.5), ("0s", 0)],
+    [
+        ("20m", 1200),
+        ("1h30m", 5400),
+        ("2d", 172_800),
+        ("1.5h", 5400),
+        ("1w", 604_800),
+        ("500ms", 0.5),
+        ("0s", 0),
+    ],
 )
 def test_durations(text: str, seconds: float) -> None:
     assert Duration.parse(text).seconds == seconds
 
 
-@pytest.mark.parametrize("text", ["20 mins", "m20", "30m1h", "1h1h", "", "-5m", 20, 1.5, None, True, "1e3s", "999999999999w"])
+@pytest.mark.parametrize(
+    "text", ["20 mins", "m20", "30m1h", "1h1h", "", "-5m", 20, 1.5, None, True, "1e3s", "999999999999w"]
+)
 def test_what_is_not_a_duration(text: Any) -> None:
     with pytest.raises(LiteralError) as caught:
         DurationOrAuto.parse(text)
@@ -100,7 +110,9 @@ def test_money(text: str, money: Money) -> None:
     assert Money.parse(text) == money
 
 
-@pytest.mark.parametrize("text", ["400", 400, "$", "$5/fortnight", "\u20ac5", "$1,20", "$-5", "$5..3", None, float("nan")])
+@pytest.mark.parametrize(
+    "text", ["400", 400, "$", "$5/fortnight", "\u20ac5", "$1,20", "$-5", "$5..3", None, float("nan")]
+)
 def test_what_is_not_money(text: Any) -> None:
     with pytest.raises(LiteralError):
         Money.parse(text)
@@ -127,7 +139,12 @@ def test_gpus(text: Any, gpus: Gpus) -> None:
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("h100:8", "try 8 x h100"), ("8 h100", "try 8 x h100"), (1.5, "try 2"), ("80GB..24GB", "try 24GB..80GB")],
+    [
+        ("h100:8", "try 8 x h100"),
+        ("8 h100", "try 8 x h100"),
+        (1.5, "try 2"),
+        ("80GB..24GB", "try 24GB..80GB"),
+    ],
 )
 def test_gpus_written_for_another_tool_are_translated(text: Any, hint: str) -> None:
     with pytest.raises(LiteralError) as caught:
@@ -136,14 +153,19 @@ def test_gpus_written_for_another_tool_are_translated(text: Any, hint: str) -> N
     assert caught.value.hint == hint
 
 
-@pytest.mark.parametrize("value", [-1, float("inf"), float("nan"), 10**30, "eight", "", None, True, [], {"cuont": 1}, 5000])
+@pytest.mark.parametrize(
+    "value", [-1, float("inf"), float("nan"), 10**30, "eight", "", None, True, [], {"cuont": 1}, 5000]
+)
 def test_what_is_not_a_number_of_gpus(value: Any) -> None:
     with pytest.raises(LiteralError):
         Gpus.parse(value)
 
 
 def test_places_say_whether_they_outlive_the_pod() -> None:
-    outlive = {text: Place.parse(text).outlives_pod for text in ("pvc/a", "s3://b/c", "nfs://h/x", "emptyDir", "/tmp")}
+    outlive = {
+        text: Place.parse(text).outlives_pod
+        for text in ("pvc/a", "s3://b/c", "nfs://h/x", "emptyDir", "/tmp")
+    }
 
     assert outlive == {"pvc/a": True, "s3://b/c": True, "nfs://h/x": True, "emptyDir": False, "/tmp": False}
 
@@ -171,7 +193,12 @@ def test_a_command_reads_back_whichever_form_it_is_written_in(words: list[str]) 
 
 @pytest.mark.parametrize(
     ("given_name", "hint"),
-    [("Llama_8B", "try llama-8b"), ("M\u00fcller & co", "try muller-co"), ("-a-", "try a"), ("\u6a21\u578b", None)],
+    [
+        ("Llama_8B", "try llama-8b"),
+        ("M\u00fcller & co", "try muller-co"),
+        ("-a-", "try a"),
+        ("\u6a21\u578b", None),
+    ],
 )
 def test_an_illegal_name_comes_with_a_legal_one(given_name: str, hint: str | None) -> None:
     with pytest.raises(LiteralError) as caught:
@@ -186,8 +213,22 @@ def test_days_and_hours() -> None:
     assert Hours.parse("22:00..06:00") == Hours(1320, 360)
 
 
-ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.lists(st.integers())
-PARSERS = [Size, SizeShare, Cpus, CpuShare, Duration, DurationOrAuto, DurationRange, Money, Gpus, CountRange, Place]
+ANYTHING = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.lists(st.integers())
+)
+PARSERS = [
+    Size,
+    SizeShare,
+    Cpus,
+    CpuShare,
+    Duration,
+    DurationOrAuto,
+    DurationRange,
+    Money,
+    Gpus,
+    CountRange,
+    Place,
+]
 
 
 @pytest.mark.parametrize("literal", [*PARSERS, Days, Hours], ids=lambda value: value.__name__)

@@ -81,7 +81,11 @@ def test_values_are_those_of_yaml_1_2_and_not_of_1_1() -> None:
 
 
 def test_quotes_make_text_of_anything() -> None:
-    assert read("a: '8'\nb: \"null\"\nc: !!str 8\n", "f").documents[0].value == {"a": "8", "b": "null", "c": "8"}
+    assert read("a: '8'\nb: \"null\"\nc: !!str 8\n", "f").documents[0].value == {
+        "a": "8",
+        "b": "null",
+        "c": "8",
+    }
 
 
 def test_every_value_knows_its_line_and_column() -> None:
@@ -135,7 +139,9 @@ HEAD = "apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\nspec:\
 
 
 @settings(max_examples=150)
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+@given(
+    st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
+)
 def test_any_bytes_give_documents_or_mistakes(content: bytes) -> None:
     checked = check(content, "f")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import document_strategies as some
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import document_strategies as some
 from tonnage.spec.checking import KINDS
 from tonnage.spec.dumping import as_plain, dump
 from tonnage.spec.literals import (
@@ -26,7 +26,9 @@ from tonnage.spec.literals import (
 from tonnage.spec.reading import read
 from tonnage.spec.schedules import Days, Hours
 
-UNHURRIED = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+UNHURRIED = settings(
+    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 def read_back(text: str, kind: str) -> Any:
