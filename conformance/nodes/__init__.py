@@ -112,5 +112,15 @@ def _a_sandbox(name: str) -> Iterator[Sandbox]:
     if running is not None:
         yield running
         return
-    yield up(SandboxRequest(name=name, real_nodes=1, node_disk="2Gi", nodes="cpu=1"))
-    down(name)
+    # Volumes are measured once a minute by default: far too seldom to watch one grow.
+    request = SandboxRequest(
+        name=name,
+        real_nodes=1,
+        node_disk="2Gi",
+        nodes="cpu=1",
+        kubelet_overrides={"volumeStatsAggPeriod": "2s"},
+    )
+    try:
+        yield up(request)
+    finally:
+        down(name)

@@ -8,6 +8,8 @@ above what is free. The order is predicted by our ranking from what the kubelet 
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -166,8 +168,9 @@ def _node_facts(bench: Bench, condition: str, resource: str) -> Facts:
 def _refusals(bench: Bench, condition: str, facts: tuple[Facts, Facts], *, burstable_too: bool) -> Outcome:
     """Under pressure new pods are refused: under memory pressure BestEffort ones, otherwise all."""
     predicted, real = facts
-    plain = a_pod("late-best-effort", bench.node_name, shell("c", "true"))
-    small = a_pod("late-burstable", bench.node_name, shell("c", "true", requests={"memory": "1Mi"}))
+    late = f"late-{condition.lower()}"
+    plain = a_pod(late, bench.node_name, shell("c", "true"))
+    small = a_pod(f"{late}-burstable", bench.node_name, shell("c", "true", requests={"memory": "1Mi"}))
     refused = rejected(bench, plain, pressure=(condition,))
     predicted |= {f"late: {k}": v for k, v in refused.predicted.items()}
     real |= {f"late: {k}": v for k, v in refused.real.items()}
@@ -189,7 +192,7 @@ def _refusals(bench: Bench, condition: str, facts: tuple[Facts, Facts], *, burst
     "EvictionThresholdMet",
     "MemoryPressure refuses BestEffort pods",
     phase=Phase.PRESSURE,
-    seconds=80,
+    seconds=60,
 )
 def memory(bench: Bench) -> Outcome:
     sizes = {"over-much": (150, "5Mi", "usual"), "over-little": (60, "5Mi", "usual")}
@@ -231,8 +234,20 @@ def _disk_pod(bench: Bench, name: str, script: str, importance: str, request: st
     )
 
 
-def _write(path: str, mebibytes: int) -> str:
-    return f"dd if=/dev/zero of={path} bs=1M count={mebibytes} 2>/dev/null"
+@contextmanager
+def _ballast(bench: Bench, fill: str) -> Iterator[None]:
+    """Something on the node's disk that is no pod's, made by a shell command, for a while.
+
+    Pressure must begin while the kubelet runs: one that starts under disk pressure refuses the pods it finds.
+    """
+    realnode.enter(bench.real_node, ["sh", "-c", f"mkdir -p {_BALLAST} && cd {_BALLAST} && {fill}"])
+    try:
+        yield
+    finally:
+        realnode.enter(bench.real_node, ["rm", "-rf", _BALLAST])
+
+
+_BALLAST = "/var/ballast"
 
 
 @caused(
@@ -244,7 +259,7 @@ def _write(path: str, mebibytes: int) -> str:
     seconds=80,
 )
 def disk(bench: Bench) -> Outcome:
-    held_mib = {"disk-much": 150, "disk-little": 60, "disk-urgent": 120, "disk-within": 100}
+    sizes = {"disk-much": 150, "disk-little": 60, "disk-urgent": 120, "disk-within": 100}
     manifests = [
         _disk_pod(bench, "disk-much", _write("/big", 150), "usual"),
         _disk_pod(bench, "disk-little", _write("/v/big", 60), "usual"),
@@ -253,17 +268,22 @@ def disk(bench: Bench) -> Outcome:
     ]
     pods = _started(bench, manifests)
     everything = parts_measured(Signal.NODEFS, Filesystems.SINGLE)
-    summary = _measured(
-        bench,
-        pods,
-        lambda pod, usage: disk_usage(pod, usage, everything) >= held_mib[pod.metadata.name] * MIB,
-    )
-    available = observe(summary)[Signal.NODEFS].available.value()
-    # 330 MiB come free when three have gone, 210 when two have.
-    threshold = str(available + 280 * MIB)
+
+    def holds_its_size(pod: Pod, usage: PodUsage) -> bool:
+        return disk_usage(pod, usage, everything) >= sizes[pod.metadata.name] * MIB
+
+    before = _measured(bench, pods, holds_its_size)
+    threshold = str(observe(before)[Signal.NODEFS].available.value() - 50 * MIB)
     with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "nodefs.available": threshold}}):
-        facts = _pressed(bench, Signal.NODEFS, pods, summary, threshold=threshold, leave=1)
-        return _refusals(bench, "DiskPressure", facts, burstable_too=True)
+        summary = _measured(bench, pods, holds_its_size)
+        # 280 MiB will be missing; 330 come free when three have gone, 210 when two have.
+        with _ballast(bench, "fallocate -l 330M x"):
+            facts = _pressed(bench, Signal.NODEFS, pods, summary, threshold=threshold, leave=1)
+            return _refusals(bench, "DiskPressure", facts, burstable_too=True)
+
+
+def _write(path: str, mebibytes: int) -> str:
+    return f"dd if=/dev/zero of={path} bs=1M count={mebibytes} 2>/dev/null"
 
 
 def _touch(number: int) -> str:
@@ -280,27 +300,49 @@ def _touch(number: int) -> str:
 def inodes(bench: Bench) -> Outcome:
     counts = {"inodes-many": 6000, "inodes-few": 2500, "inodes-asking": 9000}
     manifests = [
-        _disk_pod(bench, "inodes-many", _touch(6000), "usual"),
-        _disk_pod(bench, "inodes-few", _touch(2500), "usual"),
-        _disk_pod(bench, "inodes-asking", _touch(9000), "usual", "1Mi"),
+        _disk_pod(bench, name, _touch(count), "usual", "1Mi" if name == "inodes-asking" else None)
+        for name, count in counts.items()
     ]
     pods = _started(bench, manifests)
     everything = parts_measured(Signal.NODEFS_INODES, Filesystems.SINGLE)
-    summary = _measured(
-        bench,
-        pods,
-        lambda pod, usage: disk_usage(pod, usage, everything, inodes=True) >= counts[pod.metadata.name],
-    )
-    threshold = str(observe(summary)[Signal.NODEFS_INODES].available.value() + 7500)
+
+    def holds_its_files(pod: Pod, usage: PodUsage) -> bool:
+        return disk_usage(pod, usage, everything, inodes=True) >= counts[pod.metadata.name]
+
+    before = _measured(bench, pods, holds_its_files)
+    threshold = str(observe(before)[Signal.NODEFS_INODES].available.value() - 1000)
     with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "nodefs.inodesFree": threshold}}):
-        predicted, real = _pressed(bench, Signal.NODEFS_INODES, pods, summary, threshold=threshold, leave=1)
+        summary = _measured(bench, pods, holds_its_files)
+        # 7,000 will be missing; 8,500 come free when two have gone, 6,000 when one has.
+        with _ballast(bench, "seq 8000 | xargs touch"):
+            predicted, real = _pressed(
+                bench, Signal.NODEFS_INODES, pods, summary, threshold=threshold, leave=1
+            )
     return Outcome(predicted=predicted, real=real)
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Idle threads beside the node, for a while: the node counts the whole machine's."""
+    script = (
+        "import threading, time\nthreading.stack_size(1 << 16)\n"
+        f"for _ in range({number}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "print('ready', flush=True)\ntime.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as many:
+        assert many.stdout is not None
+        many.stdout.readline()
+        try:
+            yield
+        finally:
+            many.kill()
 
 
 @caused(
     "process pressure: priority first, then number",
     "pid ranking",
     "The node was low on resource: pids",
+    "PIDPressure refuses every pod",
     phase=Phase.PRESSURE,
     seconds=80,
 )
@@ -314,10 +356,15 @@ def processes(bench: Bench) -> Outcome:
     pods = _started(
         bench, [many(name, number, importance.get(name, "usual")) for name, number in counts.items()]
     )
-    summary = _measured(bench, pods, lambda pod, usage: usage.processes() >= counts[pod.metadata.name])
-    # More than the whole machine has: nothing the node can free is enough, and everyone goes in turn.
-    limit = observe(summary)[Signal.PID].capacity.value()
-    threshold = str(limit + 1000)
+
+    def has_its_processes(pod: Pod, usage: PodUsage) -> bool:
+        return usage.processes() >= counts[pod.metadata.name]
+
+    before = _measured(bench, pods, has_its_processes)
+    threshold = str(observe(before)[Signal.PID].available.value() - 1500)
     with _settings(bench, {"evictionHard": {"memory.available": "100Mi", "pid.available": threshold}}):
-        predicted, real = _pressed(bench, Signal.PID, pods, summary, threshold=threshold, leave=0)
-    return Outcome(predicted=predicted, real=real)
+        summary = _measured(bench, pods, has_its_processes)
+        # Far more than the pods could free: everyone goes in turn.
+        with _threads(4000):
+            facts = _pressed(bench, Signal.PID, pods, summary, threshold=threshold, leave=0)
+            return _refusals(bench, "PIDPressure", facts, burstable_too=True)
