@@ -42,7 +42,7 @@ class Show:
     def running(
         self, subject: str, doing: str, usual_seconds: int = 0, *, is_brief: bool = False
     ) -> Iterator[Progress]:
-        """A step that takes a while; the line is alive until it ends. A brief one is worth no line in a log."""
+        """A step that takes a while: a line that lives until it ends. A brief one is left out of a log."""
         progress = Progress(doing)
         began = time.monotonic()
         usual = f", usually {format_seconds(usual_seconds)}" if usual_seconds else ""
@@ -60,7 +60,8 @@ class Show:
             ended.set()
             if ticker.is_alive():
                 ticker.join()
-            self._last = began
+            if not is_brief:
+                self._last = began
 
     def _tick(
         self, subject: str, progress: Progress, began: float, usual: str, ended: threading.Event
@@ -98,7 +99,7 @@ def in_columns(subject: str, outcome: str, right: str) -> str:
     """Subject, outcome, and a time at the right edge of 80 columns where there is room."""
     # Two tabs: short subjects of steps, long names of components with their versions.
     left = f"  {subject:<{13 if len(subject) <= 13 else 31}} {outcome}"
-    return f"{left:<{_WIDTH - 10}} {right:>8}".rstrip() if right else left
+    return f"{left:<{_WIDTH - 12}} {right:>11}" if right else left
 
 
 def format_seconds(seconds: float) -> str:
