@@ -18,6 +18,7 @@ import msgspec
 from conformance.scheduling.bench import Bench, Verdict, open_bench
 from conformance.scheduling.coverage import MUST_COVER, MUST_COVER_SCORES, touched
 from conformance.scheduling.generating import generate
+from conformance.scheduling.narrowing import narrow
 from conformance.scheduling.ours import agree, answer, read_view, shown, victim_sets
 from conformance.scheduling.questions import Object, scenario_of
 from conformance.shrinking import shrink
@@ -28,6 +29,7 @@ from tonnage.cluster.scheduling import ClusterView, Decision, Scheduled
 SCORED_PART = 0.4
 """200 of 500: how many of the cases the second tally needs."""
 SHRINK_ATTEMPTS = 60
+"""For each of the two ways of making a question smaller."""
 
 
 class SchedulingSuite:
@@ -89,7 +91,8 @@ class SchedulingSuite:
             last["ours"], last["real"] = shown(found[0]), asdict(found[1])
             return True
 
-        smallest = shrink(question, still_differs, attempts=SHRINK_ATTEMPTS)
+        few = narrow(question, still_differs, attempts=SHRINK_ATTEMPTS)
+        smallest = shrink(few, still_differs, attempts=SHRINK_ATTEMPTS)
         return Disagreement(question=smallest, ours=last["ours"], real=last["real"])
 
 

@@ -21,7 +21,10 @@ from tonnage.cluster.objects.meta import Meta
 from tonnage.cluster.scheduling import ClusterView, Gated, Scheduled, Storage, Unschedulable, schedule
 from tonnage.cluster.scheduling.tainting import untolerated_taints
 
-NO_HELP = "no new claims to deallocate, preemption: 0/{n} nodes are available: {n} Preemption is not helpful for scheduling."
+NO_HELP = (
+    "no new claims to deallocate, preemption: 0/{n} nodes are available: "
+    "{n} Preemption is not helpful for scheduling."
+)
 
 
 def message(pod: Pod, view: ClusterView) -> str:

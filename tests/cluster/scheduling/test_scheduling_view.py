@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from hypothesis import given
 from hypothesis import strategies as st
-from scheduling_builders import GPU, a_node, a_pod
+from scheduling_builders import GPU, a_claim, a_node, a_pod, a_volume, mounting
 
-from tonnage.cluster.scheduling import ClusterView, facts_of
+from tonnage.cluster.scheduling import ClusterView, best_nodes, facts_of, view_of
+from tonnage.cluster.snapshot import Snapshot
 
 amounts = st.fixed_dictionaries(
     {},
@@ -57,3 +60,18 @@ def test_host_ports_are_freed_with_their_last_user() -> None:
 def test_pods_of_unknown_nodes_count_nowhere() -> None:
     view = ClusterView([a_node("a")], [a_pod("x", on="gone")])
     assert view.remove("uid-x") is None
+
+
+def test_a_snapshot_becomes_a_view_with_everything_rules_read() -> None:
+    seen = Snapshot(
+        taken_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+        source="a test",
+        nodes=(a_node("a"), a_node("b")),
+        pods=(a_pod("x", on="a", requests={"cpu": "4"}), a_pod("waits", status={"nominatedNodeName": "b"})),
+        claims=(a_claim("data", volume="v"),),
+        volumes=(a_volume("v"),),
+    )
+    view = view_of(seen)
+    assert view.nodes["a"].requested.cpu == 4000
+    assert list(view.nominated["b"]) == ["uid-waits"]
+    assert best_nodes(a_pod(requests={"cpu": "1"}, volumes=mounting("data")), view) == {"b"}
