@@ -8,6 +8,7 @@ the view up to date by following changes instead of asking again.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ def snapshot(looking: Looking, output: str, save: Path | None, watch: bool) -> N
         looking = _save(looking, save)
         click.echo(f"saved {save}", err=True)
         if output == "json":
-            click.echo(save.read_bytes() if save.suffix != ".gz" else f'{{"saved": "{save}"}}')
+            click.echo(json.dumps({"saved": str(save)}))
             return
     _show(looking.cluster.observe(looking.namespace), output)
 

@@ -163,7 +163,32 @@ def _is_document(path: Path) -> bool:
 
 
 def _from_document(path: Path) -> ClusterPort:
-    raise NotImplementedError
+    """The nodes a Cluster document describes, as a cluster nobody uses yet."""
+    from msgspec.structs import replace
+
+    from tonnage.cluster.objects.meta import Condition
+    from tonnage.cluster.objects.node import Node
+    from tonnage.cluster.port import Target
+    from tonnage.cluster.snapshot import NOT_DESCRIBED, Gap, Snapshot
+    from tonnage.kube.decoding import decode_object
+    from tonnage.kube.fixed import FixedCluster
+    from tonnage.kube.kinds import KINDS
+    from tonnage.spec.cluster import Cluster
+    from tonnage.spec.cluster_nodes import nodes_of
+    from tonnage.spec.loading import load_one
+
+    document = load_one(path.read_bytes(), str(path), Cluster)
+    ready = (Condition(type="Ready", status="True"),)
+    decoded = (decode_object(node, Node) for node in nodes_of(document))
+    nodes = tuple(replace(node, status=replace(node.status, conditions=ready)) for node in decoded)
+    gaps = tuple(
+        Gap(resource=kind.full_name, reason=NOT_DESCRIBED, message="a Cluster document does not tell")
+        for kind in KINDS
+        if kind.field not in ("nodes", "pods")
+    )
+    source = f"cluster file {path}"
+    snapshot = Snapshot(taken_at=dt.datetime.now(dt.UTC), source=source, nodes=nodes, gaps=gaps)
+    return FixedCluster(snapshot, Target("cluster file", str(path), "nothing runs on it"))
 
 
 def _save_hint(on: str) -> str:

@@ -37,6 +37,7 @@ from tonnage.cluster.objects.workload import Event, Job
 FORBIDDEN = "forbidden"
 NOT_INSTALLED = "not installed"
 UNREADABLE = "unreadable"
+NOT_DESCRIBED = "not described"
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -46,7 +47,7 @@ class Gap(Value, frozen=True):
 
     resource: str
     reason: str
-    """One of `forbidden`, `not installed`, `unreadable`."""
+    """One of `forbidden`, `not installed`, `unreadable`, `not described` (a Cluster document is silent)."""
     message: str = ""
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import msgspec
 
-from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
+from tonnage.cluster.snapshot import NOT_DESCRIBED, NOT_INSTALLED, Snapshot
 from tonnage.reporting.pools import Pool, node_pools
 from tonnage.reporting.waiting import Waiting, waiting_pods
 from tonnage.reporting.walls import Queue, Wall, near_walls, queues
@@ -65,7 +65,7 @@ def view_snapshot(snapshot: Snapshot) -> SnapshotView:
         unknown=tuple(
             Unknown(resource=gap.resource, reason=gap.reason, message=gap.message)
             for gap in snapshot.gaps
-            if gap.reason != NOT_INSTALLED
+            if gap.reason not in (NOT_INSTALLED, NOT_DESCRIBED)
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tonnage.cluster.snapshot import NOT_INSTALLED
+from tonnage.cluster.snapshot import NOT_DESCRIBED, NOT_INSTALLED
 from tonnage.reporting.doctor.check import Check, Facts, State
 from tonnage.reporting.text import plural
 
@@ -86,7 +86,7 @@ def check_components(facts: Facts) -> Iterator[Check]:
 def _component(component: Component, facts: Facts) -> Check:
     has = _has(component, facts)
     if has is None:
-        text = "a saved snapshot does not tell"
+        text = "a file does not tell; ask the live cluster"
         return Check(area=AREA, subject=component.name, state=State.UNKNOWN, text=text)
     if has:
         versions = facts.groups.get(component.group, ()) if facts.groups is not None else ()
@@ -107,6 +107,8 @@ def _has(component: Component, facts: Facts) -> bool | None:
     if not component.resource:
         return None
     gap = facts.snapshot.gap(component.resource)
+    if gap is not None and gap.reason == NOT_DESCRIBED:
+        return None
     return gap is None or gap.reason != NOT_INSTALLED
 
 
@@ -126,6 +128,9 @@ def _queues(facts: Facts) -> Check:
 
 
 def _prometheus(facts: Facts) -> Check:
+    gap = facts.snapshot.gap("services")
+    if gap is not None:
+        return Check(area=AREA, subject="Prometheus", state=State.UNKNOWN, text=f"services: {gap.message}")
     found = [
         f"{service.metadata.namespace}/{service.metadata.name}"
         for service in facts.snapshot.services

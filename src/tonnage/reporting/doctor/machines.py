@@ -98,10 +98,9 @@ def _gpus(facts: Facts) -> Iterator[Check]:
 def check_storage(facts: Facts) -> Iterator[Check]:
     """Storage classes: a default, and one that several nodes can write."""
     classes = facts.snapshot.storage_classes
-    if facts.snapshot.gap("storageclasses.storage.k8s.io") is not None:
-        yield Check(
-            area="storage", subject="storage classes", state=State.UNKNOWN, text="you may not list them"
-        )
+    gap = facts.snapshot.gap("storageclasses.storage.k8s.io")
+    if gap is not None:
+        yield Check(area="storage", subject="storage classes", state=State.UNKNOWN, text=gap.message)
         return
     defaults = [item for item in classes if item.metadata.annotations.get(DEFAULT_CLASS) == "true"]
     if defaults:
