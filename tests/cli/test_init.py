@@ -24,7 +24,10 @@ spec:
     spec:
       restartPolicy: Never
       containers:
-      - {name: t, image: "x:1", command: [python, t.py], resources: {requests: {nvidia.com/gpu: 1, memory: 1Gi}}}
+      - name: t
+        image: x:1
+        command: [python, t.py]
+        resources: {requests: {nvidia.com/gpu: 1, memory: 1Gi}}
 """
 
 

@@ -1,4 +1,4 @@
-"""The Run for an existing manifest: everything carried, patched in, or named as lost; and the truth about the rest."""
+"""The Run for a manifest: everything is carried, patched in or named as lost, and the truth is told."""
 
 from __future__ import annotations
 
@@ -388,14 +388,8 @@ VALUES = st.recursive(
 @given(st.sampled_from(["Pod", "Job", "JobSet", "TrainJob", "PyTorchJob", "TFJob", "MPIJob"]), VALUES, VALUES)
 def test_any_manifest_is_taken_over_or_refused(kind: str, spec: Any, trainer: Any) -> None:
     manifest = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
-    for name in (
-        "containers",
-        "pytorchReplicaSpecs",
-        "tfReplicaSpecs",
-        "mpiReplicaSpecs",
-        "replicatedJobs",
-        "trainer",
-    ):
+    roles = ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "replicatedJobs")
+    for name in ("containers", "trainer", *roles):
         if isinstance(spec, dict):
             spec[name] = trainer
     result = adopt(write_yaml(manifest), "f")

@@ -1,4 +1,4 @@
-"""Every example does what its `expected.txt` says, fits its schema, and shows no personal habits of a machine."""
+"""Every example says what its `expected.txt` promises, and fits its schema."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,18 @@ def test_a_file_of_the_largest_size_is_read() -> None:
 
     assert read(content, "f").mistakes == []
     assert [mistake.code for mistake in read(content + "x", "f").mistakes] == ["DOC-008"]
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name != "fifty megabytes"])
+def test_the_parser_without_libyaml_is_as_careful(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    content, code = HOSTILE[name]
+
+    assert [mistake.code for mistake in check(content, "run.yaml").mistakes] == [code]
+
+
+def test_a_template_is_recognised() -> None:
+    assert "template" in (read("metadata:\n  name: {{ .Values.name }}-x\n", "f").mistakes[0].hint or "")
 
 
 HEAD = "apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\nspec:\n"

@@ -171,8 +171,9 @@ def _too_deep(line: int) -> ComposeError:
 
 
 def _events(text: str) -> Iterator[Any]:
-    parser = _parser(text)
+    parser = None
     try:
+        parser = _parser(text)  # the pure parser looks at the characters here already
         while parser.check_event():
             yield parser.get_event()
     except yaml.MarkedYAMLError as error:
@@ -180,9 +181,8 @@ def _events(text: str) -> Iterator[Any]:
     except yaml.YAMLError as error:  # the reader's own: characters YAML does not allow
         raise ComposeError("DOC-003", _unreadable_character(error), _line_of(error, text)) from None
     finally:
-        dispose = getattr(parser, "dispose", None)
-        if dispose is not None:
-            dispose()
+        if parser is not None and hasattr(parser, "dispose"):
+            parser.dispose()
 
 
 def _parser(text: str) -> Any:
@@ -214,6 +214,8 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> ComposeError:
 
 
 def _syntax_hint(problem: str, line: str) -> str:
+    if "{{" in line:
+        return "this is a template: render it first, for instance with `helm template`"
     if "mapping values are not allowed" in problem:
         return "a value with ': ' in it needs quotes; or the line above is indented differently"
     if "cannot start any token" in problem:

@@ -31,18 +31,19 @@ YAML is read by the rules of version 1.2: `no` is a text, `0755` a number, `12:3
 
 | what | write | means |
 |---|---|---|
-| size | `64Gi`, `64GB`, `1.5Ti` | `Ki Mi Gi Ti` are powers of 1024, `kB MB GB TB` of 1000; a bare small number is refused |
+| size | `64Gi`, `64GB`, `1.5Ti` | `Ki Mi Gi Ti` are powers of 1024, `kB MB GB TB` of 1000; no bare numbers |
 | share | `auto`, `64Gi`, `64Gi..128Gi` | chosen by Tonnage; request = limit; `request..limit` |
 | cores | `8`, `0.5`, `500m`, `8..16` | cores, thousandths of a core, `request..limit` |
-| duration | `20m`, `1h30m`, `2d`, `auto` | units `w d h m s ms`, from large to small; a bare number is refused |
+| duration | `20m`, `1h30m`, `2d`, `auto` | units `w d h m s ms`, from large to small; no bare numbers |
 | money | `$1,200`, `$400/week`, `$3..5/hour` | once, per period, a range |
-| GPUs | `8`, `8 x h100`, `24GB..80GB`, `0.5`, `{count, type, memory}` | per node; any GPU with memory in the range; \
-part of a GPU |
+| GPUs | `8`, `8 x h100`, `24GB..80GB`, `0.5` | per node; any GPU with such memory; part of a GPU |
+| GPUs | `{count: 8, type: h100, memory: 80GB..}` | the same in parts |
 | count | `2`, `1..4` | a number, a range |
-| place | `pvc/NAME`, `s3://bucket/prefix`, `nfs://server/path`, `emptyDir`, `/path` | where bytes live |
-| command | `python train.py`, `[python, train.py]` | split as a shell would; a line with pipes or `&&` runs in `sh -c` |
+| place | `pvc/NAME`, `s3://bucket/prefix`, `nfs://server/path`, `/path` | where bytes live |
+| command | `python train.py`, `[python, train.py]` | split as a shell would; with `&&` or pipes, by `sh -c` |
 
-A part with a short form can be written as one value: `checkpoints: pvc/ckpt` is `checkpoints: {to: pvc/ckpt}`.
+A part with a short form can be written as one value:
+`checkpoints: pvc/ckpt` is `checkpoints: {to: pvc/ckpt}`.
 
 ## Every document
 

@@ -82,7 +82,7 @@ def _adopt_one(raw: RawDocument, beside: list[RawDocument]) -> tuple[str | None,
     head = _head(metadata, spec, notes)
     run = {**spec, **workload.run}
     if workload.nodes > 1:
-        run["nodes"] = workload.nodes
+        run.setdefault("nodes", workload.nodes)
         _tell_about_claims(run, beside, workload.nodes, notes)
     ordered = {name: run[name] for name in _ORDER if name in run}
     document = {"apiVersion": API_VERSION, "kind": "Run", "metadata": head, "spec": ordered}

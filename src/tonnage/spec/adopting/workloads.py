@@ -117,6 +117,7 @@ def _replicas(
             run["processesPerNode"] = int(processes)
         elif processes not in (None, "auto", "gpu"):
             notes.lost.append(f"nprocPerNode {processes}")
+        run |= _elastic(spec, notes)
         notes.lost.extend(f"runPolicy.{name}" for name in policy)
         for rank in ranks.values():
             policy_of_role = rank.pop("restartPolicy", None)
@@ -126,6 +127,14 @@ def _replicas(
         return Workload(templates[-1], nodes, run, restarts=False)
 
     return read
+
+
+def _elastic(spec: dict[str, Any], notes: Notes) -> dict[str, Any]:
+    """`elasticPolicy` as a range of nodes."""
+    policy = take_mapping(spec, "elasticPolicy")
+    low, high = take(policy, "minReplicas", int), take(policy, "maxReplicas", int)
+    notes.lost.extend(f"elasticPolicy.{name}: Tonnage sets it" for name in policy)
+    return {"nodes": f"{low}..{high}"} if low and high and low <= high else {}
 
 
 def _mpi_job(spec: dict[str, Any], notes: Notes) -> Workload | None:
@@ -142,9 +151,7 @@ def _mpi_job(spec: dict[str, Any], notes: Notes) -> Workload | None:
         command = [*_words(containers[0], "command"), *_words(containers[0], "args")]
         if command:
             workload.run["command"] = command
-        notes.hints.append(
-            "the launcher's own resources are Tonnage's to set; its command became spec.command"
-        )
+        notes.lost.append("the launcher's pod, except its command: Tonnage makes one")
     return workload
 
 
