@@ -18,7 +18,15 @@ from scheduling_builders import (
 
 from tonnage.cluster.objects import Namespace, Pod
 from tonnage.cluster.objects.meta import Meta
-from tonnage.cluster.scheduling import ClusterView, Gated, Scheduled, Storage, Unschedulable, schedule
+from tonnage.cluster.scheduling import (
+    ClusterView,
+    Gated,
+    Scheduled,
+    Storage,
+    Unschedulable,
+    schedule,
+    unmodelled,
+)
 from tonnage.cluster.scheduling.tainting import untolerated_taints
 
 NO_HELP = (
@@ -325,3 +333,12 @@ def test_a_node_promised_to_an_equal_pod_counts_as_taken() -> None:
 def test_a_promised_node_is_taken_before_any_other() -> None:
     asked = a_pod(status={"nominatedNodeName": "b"})
     assert schedule(asked, ClusterView([a_node("a"), a_node("b")])) == Scheduled(frozenset({"b"}), ("b",))
+
+
+def test_what_is_not_understood_is_said() -> None:
+    assert unmodelled(a_pod()) == ()
+    strange = a_pod(resourceClaims=[{"name": "gpu"}], schedulerName="volcano")
+    assert [text.split(":")[0] for text in unmodelled(strange)] == [
+        "spec.resourceClaims",
+        "spec.schedulerName",
+    ]

@@ -32,8 +32,9 @@ CAPTURED = (
     f"no new claims to deallocate, {NO_HELP}",
     "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. "
     "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.",
-    "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/4 nodes "
-    "are available: 2 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.",
+    "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: "
+    "0/4 nodes are available: 2 No preemption victims found for incoming pod, "
+    "2 Preemption is not helpful for scheduling.",
     "0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
     "0/4 nodes are available: 4 node(s) didn't satisfy plugin(s) [NodeAffinity]. "
     f"no new claims to deallocate, {NO_HELP}",
@@ -62,7 +63,8 @@ def test_counts_and_the_nested_part_are_read() -> None:
 def test_an_older_cluster_names_the_taint() -> None:
     parsed = parse_failed_scheduling(
         "0/3 nodes are available: 1 node(s) had untolerated taint {nvidia.com/gpu: present}, "
-        "2 node(s) had volume node affinity conflict. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.."
+        "2 node(s) had volume node affinity conflict. preemption:"
+        " 0/3 nodes are available: 3 Preemption is not helpful for scheduling.."
     )
     assert parsed is not None
     assert taint_in(parsed.reasons[0].reason) == ("nvidia.com/gpu", "present")

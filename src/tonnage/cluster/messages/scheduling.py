@@ -104,7 +104,7 @@ def parse_failed_scheduling(text: str) -> FailedScheduling | None:
     if head is None:
         return None
     body, helped = _split(head["rest"].strip())
-    remark, preemption = _read_help(helped, cut=cut)
+    remark, preemption = _read_help(helped)
     items = [_ITEM.match(item) for item in _NEXT_ITEM.split(body)] if body else []
     counts = [Counted(int(item["count"]), item["reason"]) for item in items if item is not None]
     is_list = bool(items) and len(counts) == len(items)
@@ -128,7 +128,7 @@ def _split(rest: str) -> tuple[str, str]:
     return rest.removesuffix("."), ""
 
 
-def _read_help(text: str, *, cut: bool) -> tuple[str, FailedScheduling | str | None]:
+def _read_help(text: str) -> tuple[str, FailedScheduling | str | None]:
     if not text:
         return "", None
     if text.startswith(_PREEMPTION):
@@ -137,8 +137,8 @@ def _read_help(text: str, *, cut: bool) -> tuple[str, FailedScheduling | str | N
         remark, found, said = text.partition(f", {_PREEMPTION}")
         if not found:
             return remark, None
-    nested = parse_failed_scheduling(said + CUT if cut and len(said) > EVENT_LIMIT else _one_stop(said))
-    return remark, nested if nested is not None else _one_stop(said)
+    said = _one_stop(said)
+    return remark, parse_failed_scheduling(said) or said
 
 
 def _one_stop(text: str) -> str:

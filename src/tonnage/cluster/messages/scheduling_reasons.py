@@ -42,6 +42,7 @@ PREEMPTION_NO_HELP = "Preemption is not helpful for scheduling"
 NEVER_PREEMPTS = "not eligible due to preemptionPolicy=Never."
 VICTIMS_STILL_LEAVING = "not eligible due to a terminating pod on the nominated node."
 
+DRIVER_MISSING = " CSI driver is not installed on the node"
 OLD_VOLUME_ELSEWHERE = "node(s) had volume node affinity conflict"
 OLD_UNTOLERATED_TAINT = re.compile(
     r"^node\(s\) had (?:untolerated )?taint \{(?P<key>[^:{}]*): ?(?P<value>[^{}]*)\}"
@@ -71,6 +72,16 @@ PLUGIN_OF: dict[str, str] = {
     POD_AFFINITY: "InterPodAffinity",
     POD_ANTI_AFFINITY: "InterPodAffinity",
     OTHERS_ANTI_AFFINITY: "InterPodAffinity",
+    "node(s) didn't match scheduler-enforced node affinity": "NodeAffinity",
+    "node(s) didn't match node selector": "NodeAffinity",  # up to 1.20
+    "node(s) didn't match Pod's node affinity": "NodeAffinity",  # 1.20 and 1.21
+    "node(s) didn't match pod affinity/anti-affinity rules": "InterPodAffinity",  # up to 1.21
+    "cannot allocate all claims": "DynamicResources",
+    "resourceclaim not available on the node": "DynamicResources",
+    "resourceclaim in use": "DynamicResources",
+    "cannot schedule extended resource claim": "DynamicResources",
+    "cannot fit resource": "DynamicResources",
+    "node(s) didn't match Pod's required features": "NodeDeclaredFeatures",
     NO_VICTIMS: "DefaultPreemption",
     PREEMPTION_NO_HELP: "DefaultPreemption",
 }
@@ -87,6 +98,8 @@ def plugin_of(reason: str) -> str | None:
         return "NodeResourcesFit"
     if OLD_UNTOLERATED_TAINT.match(reason):
         return "TaintToleration"
+    if reason.endswith(DRIVER_MISSING):
+        return "NodeVolumeLimits"
     narrowed = _NARROWED.match(reason)
     return narrowed["names"].split()[0] if narrowed else None
 

@@ -200,6 +200,8 @@ class PodSpec(Value, frozen=True):
     host_network: bool = False
     service_account_name: str = ""
     volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[dict[str, object], ...] = ()
+    """Dynamic resource allocation: kept so that what is not understood can be said."""
 
 
 class TerminatedState(Value, frozen=True):

@@ -15,6 +15,7 @@ from tonnage.cluster.scheduling.deciding import (
     best_nodes,
     feasible_nodes,
     schedule,
+    unmodelled,
 )
 from tonnage.cluster.scheduling.facts import PodFacts, facts_of
 from tonnage.cluster.scheduling.preempting import Choice, NoCandidate, NotEligible, Preempts
@@ -24,5 +25,5 @@ from tonnage.cluster.scheduling.view import ClusterView, NodeInfo, Owners, Stora
 __all__ = [
     "Choice", "ClusterView", "Decision", "Gated", "NoCandidate", "NodeInfo", "NotEligible", "Owners",
     "PodFacts", "Preempts", "Refusal", "Scheduled", "Stopped", "Storage", "Unschedulable",
-    "best_nodes", "facts_of", "feasible_nodes", "schedule", "view_of",
+    "best_nodes", "facts_of", "feasible_nodes", "schedule", "unmodelled", "view_of",
 ]  # fmt: skip

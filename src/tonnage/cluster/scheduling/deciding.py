@@ -5,8 +5,9 @@ says which nodes are equally best, or why none will do with the exact message th
 condition would show, and what preemption would cost. Nothing is changed: apply an answer to the view with
 `view.add` if you want to go on from there.
 
-Not modelled: dynamic resource claims (`spec.resourceClaims`), scheduler extenders, profiles other than
-the default one, and gang scheduling, all of which are off or empty in a cluster as it comes.
+Not modelled (`unmodelled` tells for a pod): dynamic resource claims (`spec.resourceClaims`), scheduler
+extenders, profiles other than the default one, and gang scheduling, all of which are off or empty in a
+cluster as it comes.
 """
 
 from __future__ import annotations
@@ -80,6 +81,16 @@ def schedule(pod: Pod | PodFacts, view: ClusterView) -> Decision:
         return _choose(facts, view, found)
     preemption = preempt(cycle, found.refused)
     return _refuse(view, found, preemption)
+
+
+def unmodelled(pod: Pod) -> tuple[str, ...]:
+    """What of the pod these rules do not read although its scheduler would: an answer about it is a guess."""
+    found = []
+    if pod.spec.resource_claims:
+        found.append("spec.resourceClaims: which devices are free is not known here")
+    if pod.spec.scheduler_name not in {"", "default-scheduler"}:
+        found.append(f"spec.schedulerName: {pod.spec.scheduler_name} may follow other rules")
+    return tuple(found)
 
 
 def feasible_nodes(pod: Pod | PodFacts, view: ClusterView) -> tuple[str, ...]:

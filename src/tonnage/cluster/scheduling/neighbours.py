@@ -86,9 +86,8 @@ def prepare_neighbours(pod: PodFacts, view: ClusterView) -> Rule | None:
     )
     own = bool(pod.affinity or pod.anti_affinity)
     for info in view.nodes.values():
-        for other in info.pods.values():
-            if own or other.anti_affinity:
-                rule.pod_changed(other, info, +1)
+        for other in (info.pods if own else info.sociable).values():
+            rule.pod_changed(other, info, +1)
     return rule if own or rule.objecting else None
 
 
@@ -140,7 +139,7 @@ def _weights(pod: PodFacts, view: ClusterView) -> Counts:
             worth[pair] = worth.get(pair, 0) + weight
 
     for info in view.nodes.values():
-        for other in info.pods.values():
+        for other in (info.pods if likes or dislikes else info.sociable).values():
             for sign, wishes in ((1, likes), (-1, dislikes)):
                 for wish in wishes:
                     means = matches_incoming_term(wish.term, other)

@@ -45,6 +45,8 @@ class NodeInfo:
     scoring_cpu: int = 0
     scoring_memory: int = 0
     pods: dict[str, PodFacts] = field(default_factory=dict)
+    sociable: dict[str, PodFacts] = field(default_factory=dict)
+    """Those with affinity terms of their own: few, and the only ones that have a say about others."""
     ports: Counter[HostPort] = field(default_factory=Counter)
 
     @classmethod
@@ -68,9 +70,12 @@ class NodeInfo:
         self.scoring_memory += pod.scoring_memory
         if pod.ports:
             self.ports.update(pod.ports)
+        if pod.seeks_company:
+            self.sociable[pod.key] = pod
 
     def remove(self, key: str) -> PodFacts:
         pod = self.pods.pop(key)
+        self.sociable.pop(key, None)
         self.requested.take(pod.requests)
         self.scoring_cpu -= pod.scoring_cpu
         self.scoring_memory -= pod.scoring_memory
@@ -88,6 +93,7 @@ class NodeInfo:
             scoring_cpu=self.scoring_cpu,
             scoring_memory=self.scoring_memory,
             pods=dict(self.pods),
+            sociable=dict(self.sociable),
             ports=self.ports.copy(),
         )
 
