@@ -72,7 +72,8 @@ def _bring_up(sandbox: Sandbox, rows: Sequence[Controller], show: Show) -> None:
         }
         places = _prepare(sandbox, rows, certificates.result())
         documents = {name: future.result() for name, future in rendered.items()}
-        _define(sandbox, rows, documents, places, certificates.result())
+        num_kinds = _define(sandbox, rows, documents, places, certificates.result())
+    show.step("definitions", f"{num_kinds} kinds served, webhooks registered")
     for row in rows:
         _start(sandbox, row, places[row.name])
     for row in rows:
@@ -128,8 +129,8 @@ def _define(
     documents: dict[str, Rendered],
     places: dict[str, Place],
     certificates: WebhookCertificates,
-) -> None:
-    """Definitions first and accepted, then namespaces, secrets and webhook configurations."""
+) -> int:
+    """Definitions first and accepted, then namespaces, secrets and webhooks; return how many kinds."""
     bundle = certificates.ca_bundle
     definitions: list[Document] = []
     others: list[Document] = []
@@ -145,6 +146,7 @@ def _define(
     for version, plurals in manifests.served(definitions).items():
         sandbox.api.wait(f"/apis/{version}", partial(_lists, plurals), seconds=_DEFINED_SECONDS)
     sandbox.api.apply(others)
+    return len(definitions)
 
 
 def _lists(wanted: set[str], listed: Document) -> bool:
