@@ -10,6 +10,7 @@ scheduler is the released program with its default configuration.
 
 from __future__ import annotations
 
+import http.client
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,6 @@ from conformance.scheduling.questions import KINDS, NAMESPACES, PRIORITIES, Obje
 from tonnage.sandbox import SandboxRequest, down, up
 from tonnage.sandbox.processes import stop
 
-MERGE = "application/merge-patch+json"
 HOLD = [{"name": "tonnage.dev/hold"}]
 SETTLE_SECONDS = 0.12
 """What the scheduler's watches need to hear of objects just made; they are not ordered among each other."""
@@ -140,6 +140,10 @@ class Bench:
         meta = pod["metadata"]
         answered = self._hear(meta["uid"], _has_answer, ANSWER_SECONDS)
         if answered is None:
+            # A watch may have been closed and opened again in between.
+            now = self.api.get(_path("pods", pod)).body
+            answered = now if now.get("spec") and _has_answer(now) else None
+        if answered is None:
             return Verdict(reason="no answer", message=f"nothing within {ANSWER_SECONDS} s")
         status, condition = answered["status"], _condition(answered)
         if condition is None:
@@ -247,8 +251,8 @@ class Bench:
                         if uid:
                             self._heard.setdefault(uid, Heard()).versions.append(pod)
                         self._news.notify_all()
-            except OSError:
-                return
+            except (OSError, http.client.HTTPException):
+                return  # the sandbox is gone
 
     def _hear(self, uid: str, wanted: Any, seconds: float) -> Object | None:
         """The first version of the pod that is as wanted."""

@@ -73,10 +73,10 @@ def victim_sets(decision: Decision) -> dict[str, set[frozenset[str]]]:
 
 
 def agree(decision: Decision, verdict: Verdict) -> bool:
-    """Same kind of answer, same words, and victims among the equally good choices."""
+    """Same kind of answer, a node we call feasible, same words, victims among the equally good choices."""
     match decision:
-        case Scheduled():
-            return bool(verdict.node)
+        case Scheduled(feasible=feasible):
+            return verdict.node in feasible
         case Gated(_, message):
             return (verdict.reason, verdict.message) == ("SchedulingGated", message)
         case Unschedulable(message=message):
