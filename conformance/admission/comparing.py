@@ -13,7 +13,7 @@ import msgspec
 from conformance.apiserver import Answer
 from tonnage.cluster.admission import Admitted, Rejected, Stored
 from tonnage.cluster.limiting import ANNOTATION
-from tonnage.cluster.messages.limiting import parse_limits_broken
+from tonnage.cluster.messages.limiting import parse_limits_broken, split_refusal
 from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota
 
 Form = dict[str, Any]
@@ -72,8 +72,7 @@ def _errors(answer: Answer) -> list[str]:
         causes = answer.body["details"].get("causes", [])
         return [f"{cause['field']}: {cause['message']}" for cause in causes]
     if answer.status == 403:
-        walls = parse_limits_broken(answer.message)
-        if walls:
-            return [str(wall) for wall in walls]
+        if parse_limits_broken(answer.message):
+            return split_refusal(answer.message)
         return [answer.message.partition(" is forbidden: ")[2]]
     return [answer.message]

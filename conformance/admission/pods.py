@@ -29,6 +29,8 @@ def generate_pod(random: Random) -> Json:
         spec["initContainers"] = [_init(random, f"i{i}", oddness) for i in range(random.choice((1, 1, 2)))]
     if random.random() < 0.2:
         _tidy(random, spec)
+    elif random.random() < 0.04:
+        spec["containers"] = _lopsided()
     if random.random() < 0.25:
         spec["resources"] = _pod_level(random, oddness)
         if random.random() < 0.1:
@@ -51,6 +53,14 @@ def _tidy(random: Random, spec: Json) -> None:
     if random.random() < 0.3:
         spoiled = random.choice(everyone)["resources"]
         spoiled["limits"] = {"memory": "4Gi"}
+
+
+def _lopsided() -> list[Json]:
+    """A large request without a limit beside a small limit: summed, the pod's limit is below its request."""
+    return [
+        {"name": "c0", "image": "local/python", "resources": {"requests": {"cpu": "8", "memory": "16Gi"}}},
+        {"name": "c1", "image": "local/python", "resources": {"limits": {"cpu": "1m", "memory": "1Mi"}}},
+    ]
 
 
 def _container(random: Random, name: str, oddness: float) -> Json:

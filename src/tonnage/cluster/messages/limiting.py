@@ -62,11 +62,16 @@ _START_OF_NEXT = re.compile(r", (?=minimum |maximum |\S+ max limit to request ra
 
 def parse_limits_broken(message: str) -> tuple[LimitBroken, ...]:
     """Every broken wall in a refusal, whatever stands around them; nothing if it speaks of no LimitRange."""
+    parts = map(_parse_one, split_refusal(message))
+    return tuple(part for part in parts if part is not None)
+
+
+def split_refusal(message: str) -> list[str]:
+    """The single texts of a refusal, without prefix and brackets."""
     body = message.rpartition(" is forbidden: ")[2].strip()
     if body.startswith("[") and body.endswith("]"):
         body = body[1:-1]
-    parts = [_parse_one(part) for part in _START_OF_NEXT.split(body)]
-    return tuple(part for part in parts if part is not None)
+    return _START_OF_NEXT.split(body)
 
 
 def _parse_one(text: str) -> LimitBroken | None:
