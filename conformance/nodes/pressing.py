@@ -23,22 +23,12 @@ from conformance.nodes.refusing import rejected
 from tonnage.cluster.evicting import Filesystems, disk_usage, eviction_message, observe, parts_measured, rank
 from tonnage.cluster.messages.eviction import NodeLow, format_eviction, parse_eviction
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.thresholds import CONDITION_OF, RESOURCE_OF, Signal
+from tonnage.cluster.thresholds import CONDITION_OF, PRESSURES, RESOURCE_OF, Signal
 from tonnage.cluster.usage import PodUsage, StatsSummary
 from tonnage.sandbox import realnode
 from tonnage.units import parse_quantity
 
 MIB = 1 << 20
-_REASONS = {
-    "MemoryPressure": "KubeletHasInsufficientMemory",
-    "DiskPressure": "KubeletHasDiskPressure",
-    "PIDPressure": "KubeletHasInsufficientPID",
-}
-_TAINTS = {
-    "MemoryPressure": "node.kubernetes.io/memory-pressure",
-    "DiskPressure": "node.kubernetes.io/disk-pressure",
-    "PIDPressure": "node.kubernetes.io/pid-pressure",
-}
 
 
 @contextmanager
@@ -107,7 +97,7 @@ def _pressed(
         predicted[f"{name} ends"] = "Failed Evicted Error 137"
         real[f"{name} ends"] = f"{pod.status.phase} {pod.status.reason} {_end(pod)}"
     predicted |= {
-        "condition": f"True {_REASONS[condition]}",
+        "condition": f"True {PRESSURES[condition].insufficient}",
         "taint": True,
         "node event": f"Warning: Attempting to reclaim {resource}",
     }
@@ -152,7 +142,9 @@ def _node_facts(bench: Bench, condition: str, resource: str) -> Facts:
     for _ in range(50):
         node = bench.node()
         found = next(c for c in node.status.conditions if c.type == condition)
-        tainted = any(t.key == _TAINTS[condition] and t.effect == "NoSchedule" for t in node.spec.taints)
+        tainted = any(
+            t.key == PRESSURES[condition].taint and t.effect == "NoSchedule" for t in node.spec.taints
+        )
         if tainted and found.status == "True":
             break
         time.sleep(0.2)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import tonnage_agent.telemetry
 from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.killing import as_pod
-from conformance.nodes.manifests import TERMINATION_LOG, Json, a_pod, shell
+from conformance.nodes.manifests import TERMINATION_LOG, Json, a_pod, python, shell
 from tonnage.cluster.allocatable import kubepods_memory_limit, node_allocatable
 from tonnage.cluster.local_storage import empty_dir_size
 from tonnage.cluster.objects import Pod
@@ -200,6 +201,46 @@ def shm_default(bench: Bench) -> Outcome:
         real={
             "bytes": (_number(pod, "c") or 0) * 1024,
             "ending": f"{end.reason} {end.exit_code}" if end else None,
+        },
+    )
+
+
+@caused("the agent inside a container", "agent reads its own container's cgroup")
+def agent(bench: Bench) -> Outcome:
+    """The agent's sample, taken while 100 MiB are held, against the limit set and the kernel's own count."""
+    code = Path(tonnage_agent.__file__).parent
+    script = (
+        "x = bytearray(100 << 20)\nx[::4096] = b'x' * len(x[::4096])\n"
+        "import sys, time\nsys.path.insert(0, '/agent')\n"
+        "from tonnage_agent.cgroup import read_sample\n"
+        f"open({TERMINATION_LOG!r}, 'w').write(read_sample(time.time()).as_line())"
+    )
+    mount = {"name": "agent", "mountPath": "/agent/tonnage_agent", "readOnly": True}
+    manifest = a_pod(
+        "agent",
+        bench.node_name,
+        python("c", script, limits={"memory": "160Mi"}, volumeMounts=[mount]),
+        volumes=[{"name": "agent", "hostPath": {"path": str(code), "type": "Directory"}}],
+    )
+    end = bench.run(manifest).status.container_statuses[0].state.terminated
+    assert end is not None
+    assert end.exit_code == 0, end
+    sample = tonnage_agent.telemetry.parse_sample(end.message)
+    held = sample.anon_bytes or 0
+    return Outcome(
+        predicted={
+            "source": f"cgroup-v{bench.cgroup_version}",
+            "limit": 160 << 20,
+            "OOM kills": 0,
+            "anonymous memory holds the 100 MiB": True,
+            "working set lies between it and usage": True,
+        },
+        real={
+            "source": sample.source,
+            "limit": sample.limit_bytes,
+            "OOM kills": sample.oom_kills,
+            "anonymous memory holds the 100 MiB": 100 << 20 <= held < 150 << 20,
+            "working set lies between it and usage": held <= sample.working_set_bytes <= sample.usage_bytes,
         },
     )
 

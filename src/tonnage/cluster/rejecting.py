@@ -23,9 +23,10 @@ from tonnage.cluster.resource_names import is_extended
 from tonnage.cluster.resources import Amounts, add_to, amounts, pod_requests
 from tonnage.cluster.scheduling.selecting import required_node_affinity_matches
 from tonnage.cluster.scheduling.tainting import tolerated
+from tonnage.cluster.thresholds import PRESSURES
 from tonnage.units import ZERO, Quantity
 
-MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
+MEMORY_PRESSURE_TAINT = Taint(key=PRESSURES["MemoryPressure"].taint, effect="NoSchedule")
 _NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 # Not the scheduler's newer words: the kubelet kept these.
 _TAINTED = "node(s) had taints that the pod didn't tolerate"

@@ -56,6 +56,30 @@ CONDITION_OF: Mapping[str, str] = {
 }
 """The node condition that a starved resource turns on."""
 
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """A node condition of its own making: the reasons it gives, and the taint that keeps new pods away."""
+
+    insufficient: str
+    """The reason while the condition is True."""
+    sufficient: str
+    taint: str
+    """Effect NoSchedule: it repels, it does not evict."""
+
+
+PRESSURES: Mapping[str, Pressure] = {
+    "MemoryPressure": Pressure(
+        "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory", "node.kubernetes.io/memory-pressure"
+    ),
+    "DiskPressure": Pressure(
+        "KubeletHasDiskPressure", "KubeletHasNoDiskPressure", "node.kubernetes.io/disk-pressure"
+    ),
+    "PIDPressure": Pressure(
+        "KubeletHasInsufficientPID", "KubeletHasSufficientPID", "node.kubernetes.io/pid-pressure"
+    ),
+}
+
 DEFAULT_HARD: Mapping[str, str] = {
     "memory.available": "100Mi",
     "nodefs.available": "10%",
