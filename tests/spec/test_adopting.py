@@ -340,7 +340,7 @@ def test_a_claim_for_one_node_mounted_by_two_pods_is_told() -> None:
         ("resources: {requests: {nvidia.com/gpu: 1}}\n", "in requests only"),
         ("apiVersion: v1\nkind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 3}}\n", "never counted"),
         (
-            "apiVersion: v1\nkind: LimitRange\nspec: {limits: [{type: Container, max: {nvidia.com/gpu: 8}}]}\n",
+            "apiVersion: v1\nkind: LimitRange\nspec: {limits: [{max: {nvidia.com/gpu: 8}}]}\n",
             "gives 8 to every container",
         ),
         ("apiVersion: tonnage.dev/v1alpha1\nkind: Run\n", "already"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 import tonnage.spec
-from tonnage.spec.checking import Checked, check
+from tonnage.spec.checking import KINDS, Checked, check
 from tonnage.spec.codes import CODES
+from tonnage.spec.describing import all_fields
 
 HEAD = "apiVersion: tonnage.dev/v1alpha1\nkind: {kind}\nmetadata:\n  name: a\nspec:\n"
 
@@ -259,3 +261,41 @@ def test_every_code_is_in_the_table() -> None:
     used = {code for path in sources for code in re.findall(r"DOC-\d{3}", path.read_text())}
 
     assert used == set(CODES)
+
+
+WEIRD = [
+    None,
+    True,
+    -1,
+    10**40,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\u6a21\u578b \U0001f600",
+    [],
+    {},
+    [None],
+    {"a": {"b": []}},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_field_may_hold_anything_and_only_mistakes_come_of_it(kind: str) -> None:
+    for path, _, _ in all_fields(KINDS[kind]):
+        for weird in WEIRD:
+            value: Any = weird
+            for step in reversed(path):
+                value = {step: value}
+            content = {"apiVersion": "tonnage.dev/v1alpha1", "kind": kind, "metadata": {"name": "a"}} | value
+            checked = check(json.dumps(content), "f.json")
+
+            assert checked.mistakes or checked.values
+
+
+def test_long_values_are_shortened_in_messages() -> None:
+    checked = check_spec(f"memory: {'9' * 5000}", f"{'k' * 900}: 1", f"gpus: '{'x' * 5000}'")
+
+    assert len(checked.mistakes) == 3
+    assert max(len(str(part)) for mistake in checked.mistakes for part in mistake.as_json().values()) < 200

@@ -72,6 +72,7 @@ def test_a_starter_is_valid_as_it_is_and_with_every_optional_line(text: str) -> 
 
     assert as_it_is.mistakes + as_it_is.remarks == []
     assert complete.mistakes == []
+    assert max(len(line) for line in text.splitlines()) <= 80
     assert len(as_plain(complete.values[0])["spec"]) > 5 or complete.values[0].kind == "Cluster"
 
 

@@ -108,7 +108,7 @@ def _show_text(checked: list[Checked]) -> None:
         click.echo(show_mistakes(remarks, width))
     if mistakes:
         count = len(mistakes)
-        click.echo(f"{count:,} mistake{'' if count == 1 else 's'}; nothing was sent.")
+        click.secho(f"{count:,} mistake{'' if count == 1 else 's'}; nothing was sent.", fg="red")
     elif remarks:
         click.echo(f"no mistakes, {len(remarks):,} remark{'' if len(remarks) == 1 else 's'}.")
 

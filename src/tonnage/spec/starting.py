@@ -12,38 +12,39 @@ def starter_run(name: str, *, command: str, gpus: int | float | str, image: str 
     """A Run to fill in."""
     image_line = f"image: {_inline(image)}" if image else "# image: registry.example/team/train:1.0"
     return f"""\
-# A training run. Lines that start with # are optional; `tonnage check` finds every mistake at once.
+# A training run. Lines that start with # are optional.
+# `tonnage check` finds every mistake at once.
 apiVersion: tonnage.dev/v1alpha1
 kind: Run
 metadata:
   name: {_inline(name)}
 spec:
-  # -- what runs
-  {image_line}   # required on a cluster, not on this machine
-  code: .                      # this folder, laid into the image: no build needed
+  # -- what runs; an image is required on a cluster, not on this machine
+  {image_line}
+  code: .                  # this folder, laid into the image: no build needed
   command: {_inline(command)}
   # env: {{EPOCHS: 3}}
-  # secrets: {{HF_TOKEN: hf-token/token}}   # variable: secret-name/key, never the value
+  # secrets: {{HF_TOKEN: hf-token/token}}   # secret-name/key, never the value
 
-  # -- how large; auto is sized from the model, from past runs, or asked
-  gpus: {_inline(gpus)}                      # per node; also 8 x h100, 24GB..80GB, 0.5
+  # -- how large; auto leaves it to Tonnage
+  gpus: {_inline(gpus)}                  # per node; also 8 x h100, 24GB..80GB, 0.5
   # nodes: 2
-  memory: auto                 # or 64Gi, or request..limit: 64Gi..128Gi
+  memory: auto             # or 64Gi, or request..limit: 64Gi..128Gi
   # cpu: auto
-  # shm: auto                  # /dev/shm, counts as memory
+  # shm: auto              # /dev/shm, counts as memory
   # disk: auto
 
   # -- what must not be lost; without it, a death costs all the work so far
-  # checkpoints: pvc/ckpt      # or s3://bucket/prefix; saved every auto, the last 3 kept
+  # checkpoints: pvc/ckpt  # or s3://bucket/prefix; the last 3 are kept
   # output: s3://bucket/models
   # data: [s3://bucket/corpus]
 
   # -- policies
   # team: research
-  # spot: true                 # cheap nodes that can be taken back; wants checkpoints
+  # spot: true             # cheap nodes that can be taken back
   # budget: $400/week
   # deadline: 2d
-  # onOOM: raise               # out of memory: come back with more, from the last checkpoint
+  # onOOM: raise           # out of memory: come back with more
 """
 
 
@@ -56,15 +57,15 @@ kind: Team
 metadata:
   name: {_inline(name)}
 spec:
-  # namespace: ml-{name}       # called like the team when not given
+  # namespace: ml-{name}     # called like the team when not given
   # costCentre: rd-001
-  # members: [alice@example.com, {{name: ml-oncall, kind: Group, role: owner}}]
+  # members: [alice@example.com, {{name: oncall, kind: Group, role: owner}}]
   gpus:
     any: 8..32                 # guaranteed..maximum; by type as well, h100: 8..32
-  # compute: {{cpu: 256..512, memory: 1Ti..2Ti}}     # walls: all requests..all limits
+  # compute: {{cpu: 256..512, memory: 1Ti..2Ti}}     # all requests..all limits
   # storage: {{total: 20Ti, claims: 20}}
   # container:
-  #   default: {{cpu: 1..2, memory: 4Gi..8Gi}}       # for containers that ask for nothing
+  #   default: {{cpu: 1..2, memory: 4Gi..8Gi}}       # if not asked
   #   max: {{memory: 512Gi, gpus: 8}}
   # claim: {{min: 1Gi, max: 2Ti}}
   # priorityClasses: [high, normal, low]
@@ -76,7 +77,8 @@ spec:
 def starter_cluster(name: str) -> str:
     """A Cluster to fill in."""
     return f"""\
-# A cluster to plan on without having it at hand: `--on` takes this file wherever a cluster is asked for.
+# A cluster to plan on without having it at hand: wherever a cluster is asked
+# for, `--on` takes this file.
 apiVersion: tonnage.dev/v1alpha1
 kind: Cluster
 metadata:
@@ -86,8 +88,8 @@ spec:
   pools:
     - name: h100
       nodes: 4
-      gpus: 8 x h100           # cpu, memory and disk are what usually comes with them
-      # price: $98/hour        # per node; {{gpu: $3..5/hour}} per GPU; a range where it moves
+      gpus: 8 x h100           # cpu, memory, disk: what usually comes with them
+      # price: $98/hour        # per node; {{gpu: $3..5/hour}} is per GPU
       # capacityType: spot
       # autoscale: 0..8
       # zones: [eu-west-1a, eu-west-1b]
