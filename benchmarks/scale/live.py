@@ -18,13 +18,14 @@ from typing import Any
 
 import httpx2
 import msgspec
-from benchmarks.scale.follower import Followed, meta_of, peak_mib, quantile, rss_mib, until
+from benchmarks.scale.follower import Followed, peak_mib, quantile, rss_mib, until
 
 from tonnage.cluster.port import Change
 from tonnage.kube.client import KubeClient
 from tonnage.kube.connecting import plain_timeout
 from tonnage.kube.failing import Asked
 from tonnage.kube.kubeconfig import find_access
+from tonnage.kube.watching import meta_of
 
 SENT = "tonnage.dev/sent"
 NAMESPACE = "scale"
