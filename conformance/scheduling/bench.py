@@ -45,6 +45,10 @@ _BOTTOM_UP = (
 )
 
 
+class Refused(Exception):  # noqa: N818 - it says what happened, not that something is wrong with us
+    """The API server does not take an object."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What the real scheduler did: a node, or a message, or victims and a promise."""
@@ -272,7 +276,7 @@ class Bench:
 
     def _must(self, answer: Answer) -> Answer:
         if not answer.ok:
-            raise RuntimeError(f"the API server refused: {answer.status} {answer.message}")
+            raise Refused(f"{answer.status} {answer.message}")
         return answer
 
     _gone_before: frozenset[str] = frozenset()

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
 
-from conformance.scheduling.bench import Bench, Verdict, open_bench
+from conformance.scheduling.bench import Bench, Refused, Verdict, open_bench
 from conformance.scheduling.coverage import MUST_COVER, MUST_COVER_SCORES, touched
 from conformance.scheduling.generating import generate
 from conformance.scheduling.narrowing import narrow
 from conformance.scheduling.ours import agree, answer, read_view, shown, victim_sets
-from conformance.scheduling.questions import Object, scenario_of
+from conformance.scheduling.questions import Object, Scenario, scenario_of
 from conformance.shrinking import shrink
 from conformance.suite import Disagreement, Tally
 from tonnage.cluster.objects import Pod
@@ -30,6 +30,24 @@ SCORED_PART = 0.4
 """200 of 500: how many of the cases the second tally needs."""
 SHRINK_ATTEMPTS = 60
 """For each of the two ways of making a question smaller."""
+
+
+SHRUNK_AT_MOST = 3
+"""Each costs minutes, and more than a few say the same."""
+SCORE = "score: "
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One pod as stored, the cluster it came to, and the two answers."""
+
+    pod: Pod
+    view: ClusterView
+    ours: Decision
+    real: Verdict
+
+    def touched(self) -> Iterator[str]:
+        return touched(self.pod, self.view, self.ours)
 
 
 class SchedulingSuite:
@@ -46,49 +64,52 @@ class SchedulingSuite:
             while decided.cases < cases or chosen.cases < round(cases * SCORED_PART):
                 self._run_cluster(bench, seed, index, decided, chosen)
                 index += 1
+                if index > cases:
+                    decided.notes.append(f"given up after {index} clusters")
+                    break
         chosen.notes.append(f"{index} clusters")
         return [decided, chosen]
 
     def _run_cluster(self, bench: Bench, seed: int, index: int, decided: Tally, chosen: Tally) -> None:
         scenario = generate(seed, index)
-        bench.lay_out(scenario)
-        for question in scenario.questions:
-            pod, view, ours, real = ask(bench, question)
-            decided.cases += 1
-            decided.coverage.update(
-                label for label in touched(pod, view, ours) if not label.startswith("score: ")
-            )
-            if agree(ours, real):
-                decided.agreed += 1
-            else:
-                decided.disagreements.append(self._smallest(bench, scenario.single(question), ours, real))
-                bench.clear()
-                bench.lay_out(scenario)
-            if isinstance(ours, Scheduled) and len(ours.feasible) > 1 and real.node:
-                chosen.cases += 1
-                chosen.coverage.update(
-                    label for label in touched(pod, view, ours) if label.startswith("score: ")
-                )
-                if real.node in ours.best:
-                    chosen.agreed += 1
-                else:
-                    chosen.disagreements.append(
-                        Disagreement(question=scenario.single(question), ours=shown(ours), real=asdict(real))
-                    )
+        try:
+            bench.lay_out(scenario)
+            for question in scenario.questions:
+                asked = ask(bench, question)
+                self._compare(bench, scenario, question, asked, decided)
+                _compare_choice(scenario, question, asked, chosen)
+        except Refused as refused:
+            # Not a question then: the generator made something no cluster can hold.
+            decided.notes.append(f"cluster {index} given up: {refused}")
         bench.clear()
 
-    def _smallest(self, bench: Bench, question: Object, ours: Decision, real: Verdict) -> Disagreement:
+    def _compare(
+        self, bench: Bench, scenario: Scenario, question: Object, asked: Asked, tally: Tally
+    ) -> None:
+        tally.cases += 1
+        tally.coverage.update(label for label in asked.touched() if not label.startswith(SCORE))
+        if agree(asked.ours, asked.real):
+            tally.agreed += 1
+            return
+        if len(tally.disagreements) < SHRUNK_AT_MOST:
+            tally.disagreements.append(self._smallest(bench, scenario.single(question), asked))
+            bench.clear()
+            bench.lay_out(scenario)
+        else:
+            tally.disagreements.append(_whole(scenario, question, asked))
+
+    def _smallest(self, bench: Bench, question: Object, asked: Asked) -> Disagreement:
         """The smallest part of the question on which we differ; the whole if it happened only once."""
-        last: dict[str, Any] = {"ours": shown(ours), "real": asdict(real)}
+        last: dict[str, Any] = {"ours": shown(asked.ours), "real": asdict(asked.real)}
 
         def still_differs(candidate: Object) -> bool:
             try:
                 found = ask_alone(bench, candidate)
-            except (RuntimeError, KeyError, TypeError, msgspec.ValidationError):
-                return False  # the API server takes no such object: not a question
+            except (Refused, KeyError, TypeError, msgspec.ValidationError):
+                return False  # no API server takes such an object
             if found is None:
                 return False
-            last["ours"], last["real"] = shown(found[0]), asdict(found[1])
+            last["ours"], last["real"] = shown(found.ours), asdict(found.real)
             return True
 
         few = narrow(question, still_differs, attempts=SHRINK_ATTEMPTS)
@@ -96,7 +117,23 @@ class SchedulingSuite:
         return Disagreement(question=smallest, ours=last["ours"], real=last["real"])
 
 
-def ask(bench: Bench, question: Object) -> tuple[Pod, ClusterView, Decision, Verdict]:
+def _compare_choice(scenario: Scenario, question: Object, asked: Asked, tally: Tally) -> None:
+    ours, real = asked.ours, asked.real
+    if not (isinstance(ours, Scheduled) and len(ours.feasible) > 1 and real.node):
+        return
+    tally.cases += 1
+    tally.coverage.update(label for label in asked.touched() if label.startswith(SCORE))
+    if real.node in ours.best:
+        tally.agreed += 1
+    else:
+        tally.disagreements.append(_whole(scenario, question, asked))
+
+
+def _whole(scenario: Scenario, question: Object, asked: Asked) -> Disagreement:
+    return Disagreement(question=scenario.single(question), ours=shown(asked.ours), real=asdict(asked.real))
+
+
+def ask(bench: Bench, question: Object) -> Asked:
     """Ask both about the cluster as it stands, and take the pod away again."""
     bench.prepare(question)
     view = read_view(bench)
@@ -106,20 +143,13 @@ def ask(bench: Bench, question: Object) -> tuple[Pod, ClusterView, Decision, Ver
     expected = {names for sets in victim_sets(ours).values() for names in sets}
     real = bench.verdict(stored, expected)
     bench.withdraw(question, real)
-    return msgspec.convert(stored, Pod), view, ours, real
+    return Asked(msgspec.convert(stored, Pod), view, ours, real)
 
 
-def ask_alone(bench: Bench, question: Object) -> tuple[Decision, Verdict] | None:
+def ask_alone(bench: Bench, question: Object) -> Asked | None:
     """Ask about a cluster of its own; None where both agree."""
     bench.clear()
     scenario = scenario_of(question)
     bench.lay_out(scenario)
-    _, _, ours, real = ask(bench, scenario.questions[0])
-    return None if agree(ours, real) else (ours, real)
-
-
-def cases(seed: int, count: int) -> Iterator[Object]:
-    """The first questions of a seed, without asking them."""
-    for index in range(count):
-        scenario = generate(seed, index)
-        yield from map(scenario.single, scenario.questions)
+    asked = ask(bench, scenario.questions[0])
+    return None if agree(asked.ours, asked.real) else asked
