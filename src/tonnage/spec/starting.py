@@ -61,7 +61,7 @@ spec:
   # costCentre: rd-001
   # members: [alice@example.com, {{name: oncall, kind: Group, role: owner}}]
   gpus:
-    any: 8..32                 # guaranteed..maximum; by type as well, h100: 8..32
+    any: 8..32                 # guaranteed..maximum; h100: 8..32 by type
   # compute: {{cpu: 256..512, memory: 1Ti..2Ti}}     # all requests..all limits
   # storage: {{total: 20Ti, claims: 20}}
   # container:
