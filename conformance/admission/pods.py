@@ -15,7 +15,7 @@ _RARE = ("hugepages-2Mi", "amd.com/gpu", "nvidia.com/mig-1g.10gb", "kubernetes.i
 _WRONG_NAMES = (
     "gpu", "storage", "pods", "requests.cpu", "requests.nvidia.com/gpu", "a/b/c", "/x", "nvidia.com/",
     "-x.com/y", "hugepages-", "hugepages-abc", "hugepages-0", "UPPER.com/x", "nvidia.com/g_p-u.",
-    "limits.memory", "example.com/" + "x" * 64, "requests.hugepages-2Mi", "x" * 250 + ".com/y",
+    "a<b>/c", "limits.memory", "example.com/" + "x" * 64, "requests.hugepages-2Mi", "x" * 250 + ".com/y",
 )  # fmt: skip
 
 
@@ -232,7 +232,9 @@ def _spoil(random: Random, spec: Json) -> None:
     kind = random.randrange(6)
     first = spec["containers"][0]
     if kind == 0:
-        first["name"] = random.choice(("", "Bad", "a.b", "c0 ", "x" * 64))
+        first["name"] = random.choice(
+            ("", "Bad", "a.b", "c0 ", "x" * 64, "a<b>&c", "tab\t", 'q"\\', "\u00e9", "\u200b")
+        )
     elif kind == 1:
         del first["image"]
     elif kind == 2:

@@ -56,7 +56,9 @@ def meta_faults(meta: Meta) -> Iterator[str]:
     if not meta.name and not meta.generate_name:
         yield required("metadata.name", "name or generateName is required")
     elif meta.name:
-        yield from (invalid("metadata.name", meta.name, fault) for fault in subdomain_faults(meta.name))
+        yield from (
+            invalid("metadata.name", meta.name, fault, plain=True) for fault in subdomain_faults(meta.name)
+        )
 
 
 def quantity_faults(name: str, quantity: Quantity, path: str) -> Iterator[str]:
@@ -100,7 +102,7 @@ def _pod_faults(pod: Pod) -> Iterator[str]:
     for index, toleration in enumerate(spec.tolerations):
         yield from _toleration_faults(toleration, f"spec.tolerations[{index}]")
     for fault in subdomain_faults(spec.priority_class_name) if spec.priority_class_name else ():
-        yield invalid("spec.priorityClassName", spec.priority_class_name, fault)
+        yield invalid("spec.priorityClassName", spec.priority_class_name, fault, plain=True)
     if spec.preemption_policy not in {None, "PreemptLowerPriority", "Never"}:
         yield unsupported(
             "spec.preemptionPolicy", str(spec.preemption_policy), ("PreemptLowerPriority", "Never")
@@ -116,13 +118,13 @@ def _containers_faults(pod: Pod) -> Iterator[str]:
         path = f"spec.containers[{index}]"
         yield from _container_faults(container, path, spec.restart_policy)
         if container.name in seen:
-            yield duplicate(f"{path}.name", container.name)
+            yield duplicate(f"{path}.name", container.name, plain=True)
         seen.add(container.name)
     for index, container in enumerate(spec.init_containers):
         path = f"spec.initContainers[{index}]"
         yield from _container_faults(container, path, spec.restart_policy)
         if container.name in seen:
-            yield duplicate(f"{path}.name", container.name)
+            yield duplicate(f"{path}.name", container.name, plain=True)
         elif container.name:
             seen.add(container.name)
         for place, policy in enumerate(container.resize_policy):
@@ -135,7 +137,10 @@ def _container_faults(container: Container, path: str, pod_restart_policy: str) 
     if not container.name:
         yield required(f"{path}.name")
     else:
-        yield from (invalid(f"{path}.name", container.name, fault) for fault in label_faults(container.name))
+        yield from (
+            invalid(f"{path}.name", container.name, fault, plain=True)
+            for fault in label_faults(container.name)
+        )
     if not container.image:
         yield required(f"{path}.image")
     yield from resources_faults(container.resources, f"{path}.resources")
@@ -199,9 +204,9 @@ def _gate_faults(pod: Pod) -> Iterator[str]:
     seen: set[str] = set()
     for index, gate in enumerate(pod.spec.scheduling_gates):
         path = f"spec.schedulingGates[{index}]"
-        yield from (invalid(path, gate.name, fault) for fault in qualified_name_faults(gate.name))
+        yield from (invalid(path, gate.name, fault, plain=True) for fault in qualified_name_faults(gate.name))
         if gate.name in seen:
-            yield duplicate(path, gate.name)
+            yield duplicate(path, gate.name, plain=True)
         seen.add(gate.name)
     if pod.spec.node_name and pod.spec.scheduling_gates:
         yield forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
@@ -209,7 +214,7 @@ def _gate_faults(pod: Pod) -> Iterator[str]:
 
 def _toleration_faults(toleration: Toleration, path: str) -> Iterator[str]:
     for fault in qualified_name_faults(toleration.key) if toleration.key else ():
-        yield invalid(f"{path}.key", toleration.key, fault)
+        yield invalid(f"{path}.key", toleration.key, fault, plain=True)
     if not toleration.key and toleration.operator != "Exists":
         detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", toleration.operator, detail)
@@ -219,11 +224,11 @@ def _toleration_faults(toleration: Toleration, path: str) -> Iterator[str]:
     if toleration.operator in {"Equal", ""}:
         faults = list(label_value_faults(toleration.value))
         if faults:
-            yield invalid(f"{path}.operator", toleration.value, ";".join(faults))
+            yield invalid(f"{path}.operator", toleration.value, ";".join(faults), plain=True)
     elif toleration.operator == "Exists":
         if toleration.value:
             detail = "value must be empty when `operator` is 'Exists'"
-            yield invalid(f"{path}.operator", toleration.value, detail)
+            yield invalid(f"{path}.operator", toleration.value, detail, plain=True)
     elif toleration.operator in {"Lt", "Gt"}:
         yield unsupported(f"{path}.operator", toleration.operator, ("Equal", "Exists", "Lt", "Gt"))
     else:

@@ -273,6 +273,6 @@ def _claim_spec_faults(claim: PersistentVolumeClaim) -> Iterator[str]:
     elif not storage.is_positive():
         yield invalid("spec.resources[storage]", str(storage), NOT_POSITIVE)
     for fault in subdomain_faults(spec.storage_class_name) if spec.storage_class_name else ():
-        yield invalid("spec.storageClassName", spec.storage_class_name, fault)
+        yield invalid("spec.storageClassName", spec.storage_class_name, fault, plain=True)
     if spec.volume_mode not in {"", "Block", "Filesystem"}:
         yield unsupported("spec.volumeMode", spec.volume_mode, ("Block", "Filesystem"))

@@ -152,3 +152,10 @@ def test_a_pod_that_never_restarts_cannot_be_resized_by_restarting():
         'spec.containers[0].resizePolicy: Invalid value: "RestartContainer": '
         "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
     }
+
+
+def test_names_are_quoted_as_plain_strings_and_resources_as_json():
+    errors = rejected(a_pod(a_container("a<b", requests={"a<b": "1"}))).errors
+
+    assert any(error.startswith('spec.containers[0].name: Invalid value: "a<b": ') for error in errors)
+    assert any(error.startswith(f'{PATH}.requests[a<b]: Invalid value: "a\\u003cb": ') for error in errors)
