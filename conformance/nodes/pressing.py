@@ -23,6 +23,7 @@ from conformance.nodes.refusing import rejected
 from tonnage.cluster.evicting import Filesystems, disk_usage, eviction_message, observe, parts_measured, rank
 from tonnage.cluster.messages.eviction import NodeLow, format_eviction, parse_eviction
 from tonnage.cluster.objects import Pod
+from tonnage.cluster.terminations import KILLED_ENDINGS
 from tonnage.cluster.thresholds import CONDITION_OF, PRESSURES, RESOURCE_OF, Signal
 from tonnage.cluster.usage import PodUsage, StatsSummary
 from tonnage.sandbox import realnode
@@ -94,7 +95,7 @@ def _pressed(
             (disruption(pod) or "").removeprefix("TerminationByKubelet: "),
             event.message if event else "",
         )
-        predicted[f"{name} ends"] = "Failed Evicted Error 137"
+        predicted[f"{name} ends"] = "Failed Evicted killed"
         real[f"{name} ends"] = f"{pod.status.phase} {pod.status.reason} {_end(pod)}"
     predicted |= {
         "condition": f"True {PRESSURES[condition].insufficient}",
@@ -119,8 +120,13 @@ def _words(message: str, condition: str, event: str) -> Facts:
 
 
 def _end(pod: Pod) -> str:
+    """`killed` when the container's end is one that killing may show."""
     state = pod.status.container_statuses[0].state.terminated
-    return f"{state.reason} {state.exit_code}" if state else "running"
+    if state is None:
+        return "running"
+    shown = {(end.exit_code, end.reason, end.message) for end in KILLED_ENDINGS}
+    ending = (state.exit_code, state.reason, state.message)
+    return "killed" if ending in shown else f"{state.reason} {state.exit_code}"
 
 
 def _evictions(bench: Bench, names: list[str], number: int) -> dict[str, Pod]:

@@ -18,6 +18,15 @@ from tonnage.cluster.objects.meta import Condition
 from tonnage.cluster.objects.pod import TerminatedState
 from tonnage.cluster.resources import is_sidecar
 
+KILLED = TerminatedState(exit_code=137, reason="Error")
+LOST = TerminatedState(
+    exit_code=137,
+    reason="ContainerStatusUnknown",
+    message="The container could not be located when the pod was terminated",
+)
+"""The kubelet no longer found the container it had killed, and made the code up."""
+KILLED_ENDINGS = (KILLED, LOST)
+"""What a container killed with its pod may show; lost ones are common under disk pressure, which sweeps the dead."""
 FIRST_BACKOFF_SECONDS = 10
 MAX_BACKOFF_SECONDS = 300
 

@@ -5,6 +5,7 @@ from node_builders import a_container, a_pod, ended, running, statuses
 
 from tonnage.cluster.objects.pod import TerminatedState
 from tonnage.cluster.terminations import (
+    KILLED_ENDINGS,
     crash_loop_message,
     go_duration,
     init_failed,
@@ -104,3 +105,8 @@ def test_a_finished_pod_says_so_in_its_conditions():
         ("ContainersReady", "PodFailed"),
     ]
     assert [(c.type, c.status) for c in terminal_conditions("Succeeded")][-1] == ("Initialized", "True")
+
+
+def test_a_container_killed_with_its_pod_shows_137_one_way_or_the_other():
+    assert {end.exit_code for end in KILLED_ENDINGS} == {137}
+    assert [end.reason for end in KILLED_ENDINGS] == ["Error", "ContainerStatusUnknown"]
