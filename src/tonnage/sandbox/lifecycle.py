@@ -20,8 +20,9 @@ from tonnage.errors import EnvironmentProblem, Problem, RefusedError, TonnageErr
 from tonnage.sandbox import state
 from tonnage.sandbox.components import CONTROL_PLANE, KUBERNETES_VERSION, Component
 from tonnage.sandbox.control_plane import PORTS, prepare, start_control_plane, wait_for_service_accounts
+from tonnage.sandbox.failing import explained
 from tonnage.sandbox.kwok import create_nodes, start_kwok, wait_for_nodes
-from tonnage.sandbox.ledger import Entry
+from tonnage.sandbox.ledger import Entry, Ledger
 from tonnage.sandbox.locking import locked, try_locked
 from tonnage.sandbox.obtaining import obtain
 from tonnage.sandbox.places import Places, state_home
@@ -37,8 +38,7 @@ PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", 
 def up(request: SandboxRequest, show: Show = QUIET) -> Sandbox:
     """Make the sandbox and return when it is ready; the same one, ready already, is returned as it is."""
     check_request(request)
-    binaries = obtain(_components(request), show)
-    with _claimed(request, binaries) as sandbox:
+    with explained(), _claimed(request, obtain(_components(request), show)) as sandbox:
         if sandbox.phase == READY:
             return sandbox
         try:
@@ -57,11 +57,15 @@ def down(name: str, show: Show = QUIET) -> bool:
     places = Places.of(name)
     if not places.root.exists():
         return False
-    with _held(places, name):
+    with explained(), _held(places, name):
         sandbox = state.load(name)
-        # Without a state it was killed before its beginning was written down: nothing was started yet.
         if sandbox is not None:
             _undo(sandbox)
+        else:
+            # Killed before its beginning was written down, or the file was damaged: the ledger knows the id.
+            for entry in Ledger(places.ledger).entries():
+                if entry.kind == "sandbox":
+                    stop_all(entry.id)
         state.remove_folder(places)
     show.step("sandbox", f"{name} is gone")
     return True
@@ -124,10 +128,12 @@ def _claimed(request: SandboxRequest, binaries: dict[str, Path]) -> Iterator[San
 
 def _fresh(request: SandboxRequest, places: Places, binaries: dict[str, Path]) -> Sandbox:
     state.clear_folder(places)
+    id_ = uuid.uuid4().hex[:12]
+    Ledger(places.ledger).record("sandbox", id_)
     with locked(state_home()):
         made = Sandbox(
             name=request.name,
-            id=uuid.uuid4().hex[:12],
+            id=id_,
             places=places,
             request=request,
             subnet=state.free_subnet(),

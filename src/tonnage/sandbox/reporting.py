@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from http.client import HTTPException
 from typing import Any
 
 from tonnage.sandbox import state
+from tonnage.sandbox.api import ApiError
 from tonnage.sandbox.lifecycle import PARTS, broken_parts
 from tonnage.sandbox.locking import try_locked
 from tonnage.sandbox.places import Places
@@ -42,8 +44,11 @@ def _report(name: str) -> dict[str, Any]:
         "parts": parts,
         "nodes": {"simulated": 0, "real": 0, "ready": 0},
     }
-    if sandbox.phase == READY and not broken_parts(sandbox):
-        report["nodes"] = _nodes(sandbox)
+    if report["state"] == "running":
+        try:
+            report["nodes"] = _nodes(sandbox)
+        except (ApiError, OSError, HTTPException):
+            report["state"] = "not answering"
     return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -45,6 +46,7 @@ class SandboxRequest:
 
 def check_request(request: SandboxRequest) -> None:
     """Raise with every reason why this request cannot be met on this machine."""
+    _check_linux()
     problems: list[Problem] = [*_name_problems(request.name), *_controller_problems(request.controllers)]
     try:
         request.shapes()
@@ -76,6 +78,11 @@ def check_request(request: SandboxRequest) -> None:
         _check_root()
 
 
+def is_name(name: str) -> bool:
+    """Whether this can be the name of a sandbox."""
+    return _NAME.match(name) is not None
+
+
 def check_name(name: str) -> None:
     """Raise unless this can be the name of a sandbox."""
     if problems := _name_problems(name):
@@ -83,7 +90,7 @@ def check_name(name: str) -> None:
 
 
 def _name_problems(name: str) -> list[Problem]:
-    if _NAME.match(name):
+    if is_name(name):
         return []
     return [
         Problem(
@@ -112,6 +119,18 @@ def _controller_problems(names: tuple[str, ...]) -> list[Problem]:
                 )
             )
     return problems
+
+
+def _check_linux() -> None:
+    if sys.platform != "linux":
+        raise EnvironmentProblem(
+            Problem(
+                code="BOX-009",
+                what="the sandbox runs on Linux only",
+                found=sys.platform,
+                hint="use a Linux machine, a virtual machine or a container",
+            )
+        )
 
 
 def _check_root() -> None:

@@ -19,7 +19,7 @@ from tonnage.sandbox.ledger import Ledger
 from tonnage.sandbox.locking import locked
 from tonnage.sandbox.places import Places, state_home
 from tonnage.sandbox.ports import read_ports, reserve
-from tonnage.sandbox.request import SandboxRequest
+from tonnage.sandbox.request import SandboxRequest, is_name
 
 if TYPE_CHECKING:
     from tonnage.sandbox.api import Api
@@ -135,7 +135,8 @@ def load(name: str) -> Sandbox | None:
 def names() -> list[str]:
     """Every sandbox that has a folder, started or not."""
     home = state_home()
-    return sorted(folder.name for folder in home.iterdir() if folder.is_dir()) if home.is_dir() else []
+    folders = home.iterdir() if home.is_dir() else ()
+    return sorted(folder.name for folder in folders if folder.is_dir() and is_name(folder.name))
 
 
 def free_subnet() -> int:
@@ -159,6 +160,8 @@ def clear_folder(places: Places) -> None:
 def remove_folder(places: Places) -> None:
     """Remove the sandbox's folder, and the folders above it that it leaves empty."""
     shutil.rmtree(places.root, ignore_errors=True)
+    if places.root.exists():
+        shutil.rmtree(places.root)  # say what could not be removed
     with locked(places.root.parent):
         for folder in (places.root.parent, places.root.parent.parent):
             try:
