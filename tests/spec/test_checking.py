@@ -165,6 +165,7 @@ def test_numbers_in_env_labels_and_commands_keep_their_spelling() -> None:
         (("data: [s3://a/b]", "volumes: [{mount: /data, pvc: y}]"), "DOC-037"),
         (("model: {step: a.py:f, shape: gpt2}",), "DOC-031"),
         (("model: {step: a.py}",), "DOC-025"),
+        (("podTemplate: {nodeSelector: {a: b}}",), "DOC-004"),
         (("env: {A: b}", "secrets: {A: c/d}"), "DOC-030"),
         (("memory: 8Gi", "shm: 8Gi"), "DOC-033"),
         (("spot: true",), "DOC-050"),
