@@ -17,7 +17,7 @@ import msgspec
 
 from conformance.apiserver import Answer, ApiServer
 from tonnage.cluster.objects import Event, Job, Node, Pod, PodDisruptionBudget
-from tonnage.cluster.usage import StatsSummary
+from tonnage.cluster.usage import PodUsage, StatsSummary
 from tonnage.sandbox import realnode
 from tonnage.sandbox.state import Sandbox
 
@@ -40,6 +40,9 @@ class Bench:
     @classmethod
     def on(cls, sandbox: Sandbox) -> Bench:
         """Prepare the sandbox's first real node: a namespace and three priority classes."""
+        # msgspec learns a type at its first use, and crashes when two threads make it learn at the same time.
+        for kind in (Pod, Node, Job, Event, PodDisruptionBudget, StatsSummary, PodUsage):
+            msgspec.convert({}, kind)
         namespace = f"nodes-{int(time.time()):x}"
         bench = cls(sandbox, ApiServer(sandbox.kubeconfig), realnode.nodes_of(sandbox)[0].name, namespace)
         bench.must(bench.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}}))

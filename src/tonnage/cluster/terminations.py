@@ -26,7 +26,7 @@ LOST = TerminatedState(
 )
 """The kubelet no longer found the container it had killed, and made the code up."""
 KILLED_ENDINGS = (KILLED, LOST)
-"""What a container killed with its pod may show; lost ones are common under disk pressure, which sweeps the dead."""
+"""What a container killed with its pod may show; disk pressure sweeps the dead, and then they are lost."""
 FIRST_BACKOFF_SECONDS = 10
 MAX_BACKOFF_SECONDS = 300
 
