@@ -98,4 +98,4 @@ class Stream(httpx2.AsyncByteStream):
 
 
 def watch(*chunks: bytes | Exception) -> Callable[[httpx2.Request], httpx2.Response]:
-    return lambda request: httpx2.Response(200, stream=Stream(*chunks))
+    return lambda _: httpx2.Response(200, stream=Stream(*chunks))

@@ -69,7 +69,7 @@ def test_a_token_is_kept_until_shortly_before_it_expires(tmp_path: Path) -> None
 def test_a_refused_token_is_asked_for_again_once(tmp_path: Path) -> None:
     plugin = ExecPlugin(command=answering(tmp_path, token="abc"))
     answers = iter([401, 200])
-    wire = httpx2.MockTransport(lambda request: httpx2.Response(next(answers)))
+    wire = httpx2.MockTransport(lambda _: httpx2.Response(next(answers)))
     reached = access(plugin)
 
     with httpx2.Client(transport=LoggedIn(reached, Credential(reached), wire)) as http:
@@ -95,7 +95,7 @@ async def test_watches_log_in_the_same_way(tmp_path: Path) -> None:
 
 def test_a_static_token_is_not_asked_for_twice() -> None:
     calls: list[int] = []
-    wire = httpx2.MockTransport(lambda request: calls.append(1) or httpx2.Response(401))
+    wire = httpx2.MockTransport(lambda _: calls.append(1) or httpx2.Response(401))
     reached = access(token="t")
 
     with httpx2.Client(transport=LoggedIn(reached, Credential(reached), wire)) as http:

@@ -77,10 +77,13 @@ def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> Non
     path = tmp_path / "s.json"
     path.write_text("old")
 
-    with pytest.raises(ZeroDivisionError), whole_file(path) as file:
-        file.write(b"half")
-        raise ZeroDivisionError
+    def save_half() -> None:
+        with whole_file(path) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
 
+    with pytest.raises(ZeroDivisionError):
+        save_half()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -18,7 +18,7 @@ _PHASES = {"Succeeded": "done", "Pending": "pending", "Running": "running", "Fai
 
 def draw(view: SnapshotView) -> list[str]:
     """The view as lines."""
-    lines = [_verdict(view), ""]
+    lines = [*_verdict(view), ""]
     lines += _pools(view)
     lines += _pods(view)
     lines += _queues(view.queues)
@@ -27,14 +27,20 @@ def draw(view: SnapshotView) -> list[str]:
     return lines
 
 
-def _verdict(view: SnapshotView) -> str:
-    parts = [heading(view.source), f"Kubernetes {view.server_version}" if view.server_version else ""]
-    parts.append(plural(view.nodes, "node"))
+def _verdict(view: SnapshotView) -> list[str]:
+    """What it is and how it stands: one line, or two where one is too long."""
+    what = [view.source, f"Kubernetes {view.server_version}" if view.server_version else ""]
+    stands = [plural(view.nodes, "node")]
     if view.gpus_total:
-        parts.append(f"{view.gpus_used:,} of {plural(view.gpus_total, 'GPU')} in use" + _free(view.gpus_free))
+        stands.append(
+            f"{view.gpus_used:,} of {plural(view.gpus_total, 'GPU')} in use" + _free(view.gpus_free)
+        )
     if view.namespace:
-        parts.append(f"namespace {view.namespace} only")
-    return "   ".join(part for part in parts if part)
+        stands.append(f"namespace {view.namespace} only")
+    first, second = ("   ".join(part for part in parts if part) for parts in (what, stands))
+    if len(first) + len(second) + 3 > width():
+        return [heading(first), f"  {second}"]
+    return [f"{heading(first)}   {second}"]
 
 
 def _free(free: int | None) -> str:

@@ -7,7 +7,7 @@ costs the cluster next to nothing. Kinds that are not there, or may not be read,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from tonnage.clock import Clock, SystemClock
@@ -28,7 +28,7 @@ class Follower:
         self._waiting: set[str] = set()
         self._is_changed = asyncio.Event()
 
-    async def snapshots(self, every: float) -> AsyncIterator[Snapshot]:
+    async def snapshots(self, every: float) -> AsyncGenerator[Snapshot, None]:
         """A snapshot now, then one after each change, at most one per `every` seconds."""
         first = await asyncio.to_thread(self._cluster.observe, self._namespace)
         yield first
