@@ -125,3 +125,14 @@ def test_a_program_with_brackets_in_its_name_is_read_right(tmp_path: Path, box: 
 
     wait_for(lambda: "a) (b" in Path(f"/proc/{pid}/comm").read_text())
     assert started_at(pid) == Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+
+
+def test_the_users_settings_reach_no_component_behind_our_back(box: Sandbox, monkeypatch) -> None:
+    monkeypatch.setenv("ETCD_DATA_DIR", "/elsewhere")
+    monkeypatch.setenv("NO_PROXY", "example.test")
+    start(box, "part", ["env"], tier="plane")
+    log = box.places.logs / "part.log"
+
+    wait_for(lambda: "TONNAGE_SANDBOX_ID" in log.read_text())
+    assert "ETCD_DATA_DIR" not in log.read_text()
+    assert "NO_PROXY=example.test,localhost,127.0.0.0/8" in log.read_text()

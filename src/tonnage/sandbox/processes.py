@@ -27,6 +27,7 @@ TIERS = ("controllers", "nodes", "plane", "apiserver", "etcd")
 ID, NAME, TIER = "TONNAGE_SANDBOX_ID", "TONNAGE_SANDBOX_PART", "TONNAGE_SANDBOX_TIER"
 _ONCE = 'cd "$1" && shift && exec "$@"'
 _AGAIN = 'cd "$1" && shift && while :; do "$@"; echo "ended with $?, starting again in 1 s"; sleep 1; done'
+_NEVER_BY_PROXY = ("localhost", "127.0.0.0/8", "10.245.0.0/16", "10.96.0.0/16", ".svc", ".cluster.local")
 _GRACE_SECONDS = 3.0
 _BURIAL_SECONDS = 3.0
 
@@ -51,7 +52,7 @@ def start(
         pid = os.posix_spawn(
             "/bin/sh",
             ["sh", "-c", _AGAIN if restart else _ONCE, "sh", str(sandbox.places.root), *argv],
-            {**os.environ, **(env or {}), **marks},
+            {**_environment(), **(env or {}), **marks},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
@@ -64,6 +65,14 @@ def start(
         os.close(log)
     sandbox.ledger.record("pid", name, pid=str(pid), started=started_at(pid) or "")
     return pid
+
+
+def _environment() -> dict[str, str]:
+    """The user's environment, less what would configure a component behind our back; no proxy between parts."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("ETCD_", "KWOK_"))}
+    away = [word for word in (kept.get("NO_PROXY") or kept.get("no_proxy") or "").split(",") if word]
+    direct = ",".join([*away, *_NEVER_BY_PROXY])
+    return {**kept, "NO_PROXY": direct, "no_proxy": direct}
 
 
 def is_alive(sandbox: Sandbox, name: str) -> bool:
