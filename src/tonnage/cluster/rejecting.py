@@ -4,6 +4,9 @@ The scheduler chose the node, but the node decides for itself, in this order: pr
 NUMA (known only to the node, so not modelled here), then the scheduler's basic filters once more against
 the pods it really has. A refused pod is Failed at once and never moves; only a controller makes another.
 
+A kubelet that restarts asks again about the pods it finds running: under disk or process pressure it
+refuses those too.
+
 Extended resources that the node does not know are dropped before the check: a pod bound by hand to a node
 without GPUs is *not* refused for its GPU request. Read in `kubelet/eviction` (`Admit`) and
 `kubelet/lifecycle/predicate.go`.
