@@ -11,8 +11,10 @@ from click.testing import CliRunner, Result
 from tonnage.cli.check import check
 from tonnage.spec.reading import MAX_BYTES
 
-GOOD = "apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\nspec: {gpus: 8 x h100}\n"
-BAD = "apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\nspec: {gpu: 8, keep: 20 mins}\n"
+GOOD = (
+    "apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\nspec: {command: a, gpus: 8 x h100}\n"
+)
+BAD = GOOD.replace("gpus: 8 x h100", "gpu: 8, keep: 20 mins")
 
 
 def call(*words: str, columns: int = 80, stdin: str | None = None) -> Result:
@@ -79,7 +81,7 @@ def test_json_has_everything() -> None:
         "code": "DOC-004",
         "file": "bad.yaml",
         "line": 4,
-        "column": 8,
+        "column": 20,
         "field": "spec.gpu",
         "what": "unknown field",
         "try": "did you mean spec.gpus?",

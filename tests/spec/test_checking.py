@@ -18,7 +18,9 @@ HEAD = "apiVersion: tonnage.dev/v1alpha1\nkind: {kind}\nmetadata:\n  name: a\nsp
 
 
 def check_spec(*lines: str, kind: str = "Run") -> Checked:
-    return check(HEAD.format(kind=kind) + "".join(f"  {line}\n" for line in lines), "f.yaml")
+    says_what = kind != "Run" or any(line.startswith("command") for line in lines)
+    last = () if says_what else ("command: python train.py",)
+    return check(HEAD.format(kind=kind) + "".join(f"  {line}\n" for line in (*lines, *last)), "f.yaml")
 
 
 def told(checked: Checked) -> list[tuple[int | None, str, str]]:
@@ -249,6 +251,33 @@ def test_a_thousand_mistakes_are_all_counted() -> None:
     checked = check_spec(*(f"nonsense{number}: 1" for number in range(1000)))
 
     assert len(checked.mistakes) == 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "codes"),
+    [
+        ("Run", ("command: 5", "gpus: 1"), ["DOC-024"]),
+        ("Run", ("command:", "gpus: 1"), ["DOC-007"]),
+        ("Run", ("spot: true", "checkpoints: pvc://x"), ["DOC-022"]),
+        ("Run", ("volumes: [{mount: /a, pvc: Not_Legal}]",), ["DOC-017"]),
+        ("Run", ("model: {step: [1]}",), ["DOC-007"]),
+        ("Cluster", ("pools: [{name: a, gpus: eight}]",), ["DOC-014"]),
+        ("Cluster", ("pools: [{gpus: 8 x h100}]",), ["DOC-006"]),
+        ("Cluster", ("pools: [{name: a, gpus: 1 x l4, nodes: many, autoscale: 2..4}]",), ["DOC-015"]),
+    ],
+)
+def test_a_value_that_is_wrong_is_not_also_called_absent(
+    kind: str, lines: tuple[str, ...], codes: list[str]
+) -> None:
+    checked = check_spec(*lines, kind=kind)
+
+    assert [mistake.code for mistake in checked.mistakes + checked.remarks] == codes
+
+
+def test_a_run_with_nothing_to_run_is_remarked() -> None:
+    checked = check(HEAD.format(kind="Run") + "  gpus: 1\n", "f")
+
+    assert [remark.code for remark in checked.remarks] == ["DOC-058"]
 
 
 def test_a_cluster_without_pools_is_none() -> None:

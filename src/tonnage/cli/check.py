@@ -40,7 +40,7 @@ def read_document(name: str) -> bytes | Mistake:
     try:
         if name == "-":
             return sys.stdin.buffer.read(MAX_BYTES + 1)
-        path = Path(name)
+        path = Path(name or "no name")
         if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
             return too_large(name, size)
         with path.open("rb") as file:

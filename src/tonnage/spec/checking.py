@@ -91,7 +91,8 @@ def _check_one(raw: RawDocument) -> tuple[Document | None, list[Mistake]]:
     if value is None:
         content, usable = _without_errors(model, content, errors)
     if usable is not None:
-        mistakes.extend(remarks_on(usable, raw, lambda path: _original(path, content)))
+        wrong = [*(mistake.path for mistake in mistakes), *(_path_of(error) for error in errors)]
+        mistakes.extend(remarks_on(usable, raw, lambda path: _original(path, content), wrong))
     is_good = value is not None and all(mistake.is_remark for mistake in mistakes)
     return (value if is_good else None), mistakes
 
@@ -124,7 +125,7 @@ def _without_errors(model: type[Part], content: Any, errors: list[Any]) -> tuple
 
 def _wrong_place(content: Any, error: Any) -> Path:
     """What to take out for an error: the wrong value, or the part that lacks something."""
-    path: Path = tuple(step for step in error["loc"] if step != "[key]")
+    path = _path_of(error)
     if error["type"] == "missing":
         path = path[:-1]
     holder = content
@@ -135,6 +136,10 @@ def _wrong_place(content: Any, error: Any) -> Path:
             return path[:length]  # the path runs on inside a short form: the bare value itself is wrong
         holder = holder[step]
     return path
+
+
+def _path_of(error: Any) -> Path:
+    return tuple(step for step in error["loc"] if step != "[key]")
 
 
 def _without(content: Any, wrong: set[Path], path: Path) -> Any:

@@ -52,5 +52,6 @@ CODES: Mapping[str, str] = {
     "DOC-054": "Checkpoints on storage that dies with the pod.",
     "DOC-055": "Image without a fixed version.",
     "DOC-057": "An environment variable that undoes what Tonnage sets.",
+    "DOC-058": "Nothing to run.",
     "DOC-070": "A manifest that is not a training job.",
 }

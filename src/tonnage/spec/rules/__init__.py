@@ -24,10 +24,24 @@ RULES: dict[str, tuple[Callable[[Any], Iterable[Remark]], ...]] = {
 }
 
 
-def remarks_on(document: Any, raw: RawDocument, original: Callable[[Path], Path]) -> list[Mistake]:
-    """Every contradiction and every remark, placed in the file."""
+def remarks_on(
+    document: Any, raw: RawDocument, original: Callable[[Path], Path], wrong: Iterable[Path]
+) -> list[Mistake]:
+    """Every contradiction and every remark, placed in the file.
+
+    `wrong` are the fields that were taken out of the document because their values are mistakes already.
+    """
     found = [remark for rule in RULES[document.kind] for remark in rule(document)]
-    return [_placed(remark, original(remark.path), raw) for remark in found]
+    out = set(wrong)
+    return [
+        _placed(remark, original(remark.path), raw)
+        for remark in found
+        if not any(_is_within(path, original(absent)) for absent in remark.absent for path in out)
+    ]
+
+
+def _is_within(path: Path, part: Path) -> bool:
+    return path[: len(part)] == part
 
 
 def _placed(remark: Remark, place: Path, raw: RawDocument) -> Mistake:

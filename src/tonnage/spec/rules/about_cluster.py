@@ -22,6 +22,7 @@ def at_least_one_pool(cluster: Cluster) -> Iterator[Remark]:
             code="DOC-006",
             path=("spec", "pools"),
             what="there is no pool",
+            absent=(("spec", "pools"),),
             expected="at least one pool of nodes",
         )
 
@@ -79,6 +80,7 @@ def pool_has_a_size(cluster: Cluster) -> Iterator[Remark]:
                 path=path,
                 what="a pool without GPUs needs cpu and memory",
                 expected="cpu: 64 and memory: 256Gi, or gpus: 8 x h100",
+                absent=((*path, "gpus"), (*path, "cpu"), (*path, "memory")),
             )
         if pool.cpu is not None and pool.cpu.milli < 1000:
             yield Remark(
@@ -92,7 +94,11 @@ def sharing_is_complete(cluster: Cluster) -> Iterator[Remark]:
         sharing, kind = pool.sharing, find_gpu(pool.gpus.type) if pool.gpus.type else None
         if sharing.mode != "none" and not pool.gpus.milli:
             yield Remark(
-                code="DOC-038", path=(*path, "sharing"), what="sharing without GPUs", expected="gpus as well"
+                code="DOC-038",
+                path=(*path, "sharing"),
+                what="sharing without GPUs",
+                expected="gpus as well",
+                absent=((*path, "gpus"),),
             )
         if sharing.mode == "mig" and sharing.profile is None:
             yield Remark(
@@ -101,6 +107,7 @@ def sharing_is_complete(cluster: Cluster) -> Iterator[Remark]:
                 what="mig without a profile",
                 expected="a profile",
                 hint=f"try profile: {kind.mig[0].name}" if kind and kind.mig else None,
+                absent=((*path, "sharing"),),
             )
         elif sharing.mode == "mig" and kind is not None and kind.mig_profile(sharing.profile or "") is None:
             yield Remark(
@@ -116,6 +123,7 @@ def sharing_is_complete(cluster: Cluster) -> Iterator[Remark]:
                 path=(*path, "sharing"),
                 what=f"{sharing.mode} without replicas",
                 expected="replicas: how many pods share one GPU",
+                absent=((*path, "sharing"),),
             )
 
 
@@ -131,6 +139,7 @@ def autoscale_agrees(cluster: Cluster) -> Iterator[Remark]:
                 path=(*path, "autoscale"),
                 what=f"{pool.nodes.low} nodes now, autoscaled between {bounds.low} and {bounds.high}",
                 expected="nodes within the bounds",
+                absent=((*path, "nodes"),),
             )
 
 
@@ -144,6 +153,7 @@ def prices_are_per_hour(cluster: Cluster) -> Iterator[Remark]:
                 code="DOC-031",
                 path=(*path, "price"),
                 what="the price of what?",
+                absent=((*path, "price"),),
                 expected="one of node and gpu",
             )
         for name in ("node", "gpu"):
@@ -161,6 +171,7 @@ def prices_are_per_hour(cluster: Cluster) -> Iterator[Remark]:
                 code="DOC-038",
                 path=(*path, "price"),
                 what="a price per GPU without GPUs",
+                absent=((*path, "gpus"),),
                 expected="price: node",
             )
 

@@ -106,6 +106,7 @@ def volume_has_one_source(run: Run) -> Iterator[Remark]:
                 if given
                 else f"nothing to mount at {volume.mount}",
                 expected="exactly one of pvc, nfs, emptyDir, secret, configMap and hostPath",
+                absent=(("spec", "volumes", index),),
             )
         if volume.nfs is not None and ":/" not in volume.nfs:
             yield Remark(
@@ -127,6 +128,7 @@ def model_is_step_or_shape(run: Run) -> Iterator[Remark]:
             path=("spec", "model"),
             what="both step and shape are given" if model.step else "neither step nor shape is given",
             expected="step: FILE.py:function to trace, or shape: a preset, config.json or dimensions",
+            absent=(("spec", "model"),),
         )
     if model.step is not None and ":" not in model.step:
         yield Remark(
@@ -148,6 +150,7 @@ def model_is_step_or_shape(run: Run) -> Iterator[Remark]:
             path=("spec", "model", "shape"),
             what="not enough to know the model",
             expected="a preset, the number of parameters, or layers and hidden",
+            absent=(("spec", "model", "shape"),),
         )
 
 
@@ -236,6 +239,7 @@ def spot_wants_checkpoints(run: Run) -> Iterator[Remark]:
             what="spot nodes are taken back without checkpoints to resume from",
             hint="add checkpoints: pvc/NAME, or iAcceptLosingWork: true",
             is_mild=True,
+            absent=(("spec", "checkpoints"),),
         )
 
 
@@ -311,6 +315,19 @@ def part_of_a_gpu(run: Run) -> Iterator[Remark]:
         )
 
 
+def something_runs(run: Run) -> Iterator[Remark]:
+    """Without a command the image's own entry point runs; without an image there is none."""
+    if run.spec.command is None and run.spec.image is None:
+        yield Remark(
+            code="DOC-058",
+            path=("spec",),
+            what="neither command nor image: there is nothing to run",
+            hint="add command: python train.py",
+            is_mild=True,
+            absent=(("spec", "command"), ("spec", "image")),
+        )
+
+
 def image_has_a_version(run: Run) -> Iterator[Remark]:
     """`latest` may be another image on the next try, or on the next rank."""
     image = run.spec.image
@@ -345,4 +362,5 @@ RUN_RULES: tuple[Callable[[Run], Iterable[Remark]], ...] = (
     gpu_type_is_known,
     part_of_a_gpu,
     image_has_a_version,
+    something_runs,
 )

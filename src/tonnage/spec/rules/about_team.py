@@ -117,6 +117,7 @@ def priority_classes_agree(team: Team) -> Iterator[Remark]:
             path=("spec", "defaultPriority"),
             what=f"'{default}' is not among priorityClasses",
             expected=" or ".join(names),
+            absent=(("spec", "priorityClasses"),),
         )
 
 

@@ -18,3 +18,5 @@ class Remark:
     expected: str | None = None
     hint: str | None = None
     is_mild: bool = False
+    absent: tuple[Path, ...] = ()
+    """Fields it says are not there. One that is there but wrong is not absent: no remark is made then."""
