@@ -68,7 +68,7 @@ def start(
 
 
 def _environment() -> dict[str, str]:
-    """The user's environment, less what would configure a component behind our back; no proxy between parts."""
+    """The user's environment, less what would configure a component behind our back, and no proxy."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("ETCD_", "KWOK_"))}
     away = [word for word in (kept.get("NO_PROXY") or kept.get("no_proxy") or "").split(",") if word]
     direct = ",".join([*away, *_NEVER_BY_PROXY])
