@@ -165,6 +165,17 @@ def test_nodes_the_pod_does_not_name_are_not_looked_at() -> None:
     }
 
 
+def test_a_promised_node_is_looked_at_even_when_the_pod_names_others() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
+    wanted = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    view = ClusterView([a_node("a"), a_node("c")])
+    assert reasons(a_pod(affinity=affinity, status={"nominatedNodeName": "a"}), view) == {
+        "node(s) didn't match Pod's node affinity/selector": 1,
+        "node(s) didn't satisfy plugin(s) [NodeAffinity]": 1,
+    }
+
+
 def test_contradicting_node_names_stop_everything() -> None:
     lines = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     wanted = {"nodeSelectorTerms": [{"matchFields": lines}]}

@@ -111,14 +111,18 @@ def prepare(pod: PodFacts, view: ClusterView) -> Cycle | Stopped:
 def filter_nodes(cycle: Cycle) -> Filtered:
     """Ask every node (or those the pod names). A node promised to this pod is taken at once if it will do."""
     nodes = cycle.view.nodes
+    feasible: list[NodeInfo] = []
+    refused: dict[str, Refusal] = {}
     promised = nodes.get(cycle.asked.pod.status.nominated_node_name)
-    if promised is not None and cycle.check(promised) is None:
-        return Filtered((promised,), {})
+    if promised is not None:
+        refusal = cycle.check(promised)
+        if refusal is None:
+            return Filtered((promised,), {})
+        refused[promised.name] = refusal  # it stands even where the pod names other nodes
     only = cycle.narrowed_to()
     looked_at: Iterable[NodeInfo] = (
         nodes.values() if only is None else [nodes[name] for name in only if name in nodes]
     )
-    feasible, refused = [], {}
     for info in looked_at:
         refusal = cycle.check(info)
         if refusal is None:
