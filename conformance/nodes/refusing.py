@@ -92,6 +92,16 @@ def affinity(bench: Bench) -> Outcome:
     )
 
 
+@caused("a host port that is taken", "NodePorts at the kubelet")
+def host_port(bench: Bench) -> Outcome:
+    ports = [{"containerPort": 80, "hostPort": 28123}]
+    bench.create(a_pod("port-holder", bench.node_name, shell("c", "sleep 3600", ports=ports)))
+    bench.await_pod("port-holder", is_running)
+    outcome = rejected(bench, a_pod("refused-port", bench.node_name, shell("c", "true", ports=ports)))
+    bench.delete("port-holder")
+    return outcome
+
+
 @caused("an extended resource the node does not know", "unknown extended resources are dropped")
 def unknown_resource(bench: Bench) -> Outcome:
     asks = {"example.com/thing": "3"}

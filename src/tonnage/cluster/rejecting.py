@@ -18,12 +18,14 @@ from collections.abc import Iterable
 
 from tonnage.cluster.messages.eviction import NodeHadCondition
 from tonnage.cluster.messages.rejection import OutOf, PredicateFailed, Rejection
+from tonnage.cluster.messages.scheduling_reasons import PORTS_TAKEN
 from tonnage.cluster.objects import Node, Pod
 from tonnage.cluster.objects.node import Taint
 from tonnage.cluster.oom import is_critical, is_static
 from tonnage.cluster.qos import qos_class
 from tonnage.cluster.resource_names import is_extended
 from tonnage.cluster.resources import Amounts, add_to, amounts, pod_requests
+from tonnage.cluster.scheduling.facts import ANY_ADDRESS, facts_of
 from tonnage.cluster.scheduling.selecting import required_node_affinity_matches
 from tonnage.cluster.scheduling.tainting import tolerated
 from tonnage.cluster.thresholds import PRESSURES
@@ -42,12 +44,15 @@ def kubelet_rejection(
     refused = pressure_rejection(pod, pressure)
     if refused is not None:
         return refused
-    short = shortages(pod, node, others)
+    beside = [other for other in others if other.status.phase not in {"Succeeded", "Failed"}]
+    short = shortages(pod, node, beside)
     # A critical pod is not refused for want of room: the kubelet evicts others for it.
     if short and not is_critical(pod):
         return short[0]
     if not required_node_affinity_matches(pod, node):
         return PredicateFailed("NodeAffinity", _NO_MATCH)
+    if _port_clashes(pod, beside):
+        return PredicateFailed("NodePorts", PORTS_TAKEN)
     if not is_static(pod) and any(
         taint.effect == "NoExecute" and not tolerated(pod.spec.tolerations, taint)
         for taint in node.spec.taints
@@ -92,6 +97,17 @@ def shortages(pod: Pod, node: Node, others: Iterable[Pod]) -> tuple[OutOf, ...]:
 
 
 _FIRST = ("cpu", "memory", "ephemeral-storage")
+
+
+def _port_clashes(pod: Pod, others: Iterable[Pod]) -> bool:
+    """Whether a host port is taken; one on any address clashes with one on every address."""
+    taken = [port for other in others for port in facts_of(other).ports]
+    return any(
+        (mine.protocol, mine.port) == (other.protocol, other.port)
+        and (mine.address == other.address or ANY_ADDRESS in {mine.address, other.address})
+        for mine in facts_of(pod).ports
+        for other in taken
+    )
 
 
 def _count(name: str, quantity: Quantity) -> int:

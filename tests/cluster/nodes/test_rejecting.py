@@ -59,6 +59,18 @@ def test_only_no_execute_taints_refuse_a_bound_pod():
     assert kubelet_rejection(tolerant, tainted, []) is None
 
 
+def test_a_host_port_is_taken_once_unless_addresses_differ():
+    def on(name, address="", port=8000):
+        ports = [{"containerPort": 80, "hostPort": port, "hostIP": address}]
+        return a_pod(name, a_container(ports=ports))
+
+    taken = PredicateFailed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    assert kubelet_rejection(on("a"), a_node(), [on("b")]) == taken
+    assert kubelet_rejection(on("a", "10.0.0.1"), a_node(), [on("b")]) == taken
+    assert kubelet_rejection(on("a", "10.0.0.1"), a_node(), [on("b", "10.0.0.2")]) is None
+    assert kubelet_rejection(on("a"), a_node(), [on("b", port=9000)]) is None
+
+
 @pytest.mark.parametrize(
     ("pod", "pressure", "refused"),
     [
