@@ -53,7 +53,9 @@ def main(names: tuple[str, ...], seed: int | None, sample: float) -> None:
         report.write_text(as_markdown(finished, today), encoding="utf-8")
         click.echo(f"written: {report}")
     failed = any(
-        not tally.passed or (sample >= 1.0 and tally.missing) for result in finished for tally in result.tallies
+        not tally.passed or (sample >= 1.0 and tally.missing)
+        for result in finished
+        for tally in result.tallies
     )
     sys.exit(1 if failed else 0)
 
