@@ -166,6 +166,11 @@ def _error_facts(condition: Condition | None, in_force: list[str] | None) -> Fac
     if condition is None:
         return {"condition": None, "in force": in_force}
     problems = parse_below_usage(condition.message)
+    if not problems:
+        return {
+            "condition": f"{condition.type} {condition.reason}: {condition.message}",
+            "in force": in_force,
+        }
     return {
         "condition": f"{condition.type} {condition.status} {condition.reason}",
         "limits": [(p.container, p.limit_bytes) for p in problems],

@@ -223,7 +223,7 @@ def crash_loop(bench: Bench) -> Outcome:
     name = "crash-loop"
     manifest = a_pod(name, bench.node_name, shell("c", "exit 5"), restartPolicy="Always")
     bench.create(manifest)
-    pod = bench.await_pod(name, _is_looping, seconds=30)
+    pod = bench.await_pod(name, _is_looping, seconds=90)
     status = pod.status.container_statuses[0]
     delay = restart_delay_seconds(status.restart_count + 1)
     last, waiting = status.last_state.terminated, status.state.waiting
