@@ -170,15 +170,16 @@ class Bench:
             time.sleep(BINDING_SECONDS)
 
     def preempted(self) -> frozenset[str]:
-        """Pods the scheduler has sent away: their names."""
+        """Pods the scheduler has sent away: their names.
+
+        The mark alone is not enough: it is set before the pod is deleted, and if the preempting pod is taken
+        away in between, the deletion never comes.
+        """
         return frozenset(
             pod["metadata"]["name"]
             for pod in self.items("pods")
-            if any(
-                condition["type"] == "DisruptionTarget"
-                and condition.get("message", "").endswith("higher priority pod")
-                for condition in pod["status"].get("conditions", ())
-            )
+            if pod["metadata"].get("deletionTimestamp")
+            and any(map(_is_mark, pod["status"].get("conditions", ())))
         )
 
     def _victims(self, expected: set[frozenset[str]]) -> frozenset[str]:
@@ -308,6 +309,11 @@ def _condition(pod: Object) -> Object | None:
             found: Object = condition
             return found
     return None
+
+
+def _is_mark(condition: Object) -> bool:
+    by_scheduler = condition.get("message", "").endswith("to accommodate a higher priority pod")
+    return condition["type"] == "DisruptionTarget" and bool(by_scheduler)
 
 
 def _collection(kind: str, item: Object) -> str:
