@@ -58,8 +58,10 @@ class KubeCluster:
         """Whatever can be read, however little, and what was refused by resource."""
         taken_at = self._clock.now()
         version = self.client.server_version()
+        # Made before the threads: msgspec crashes when two threads are the first to look at one type.
+        decoders: list[Decoder[Any]] = [Decoder(kind.type, kind.resource) for kind in KINDS]
         with without_collecting(), ThreadPoolExecutor(PARALLEL_LISTS) as pool:
-            answers = list(pool.map(lambda kind: self._list(kind, namespace), KINDS))
+            answers = list(pool.map(lambda kind, decoder: self._list(kind, decoder, namespace), KINDS, decoders))
         found: dict[str, list[Any]] = {}
         gaps: list[Gap] = []
         refusals: dict[str, TonnageError] = {}
@@ -125,8 +127,9 @@ class KubeCluster:
         with ThreadPoolExecutor(PARALLEL_LISTS) as pool:
             return list(pool.map(self.client.may, permissions))
 
-    def _list(self, kind: Kind, namespace: str) -> tuple[list[Any], list[Gap], TonnageError | None]:
-        decoder: Decoder[Any] = Decoder(kind.type, kind.resource)
+    def _list(
+        self, kind: Kind, decoder: Decoder[Any], namespace: str
+    ) -> tuple[list[Any], list[Gap], TonnageError | None]:
         try:
             paging = self.client.list(kind, decoder.page, namespace)
         except (ForbiddenError, NotInstalledError) as error:
