@@ -107,9 +107,11 @@ async def measure(server: str, rate: float, seconds: float) -> dict[str, Any]:
     await asyncio.sleep(0.5)
     followed.lags.clear()
     before, cpu_before = followed.num_changes, time.process_time()
+    started = time.monotonic()
     await asyncio.to_thread(control, f"start?rate={rate}&seconds={seconds}")
     await asyncio.sleep(seconds)
     await until(lambda: _is_done(control), 300)
+    took = time.monotonic() - started
     state = await asyncio.to_thread(control, "state?digest=1")
     await until(lambda: followed.digest() == state["digest"], 60)
     cpu_after, rss_after = time.process_time(), rss_mib()
@@ -118,6 +120,7 @@ async def measure(server: str, rate: float, seconds: float) -> dict[str, Any]:
     await asyncio.to_thread(control, "forget")
     await until(lambda: followed.reflectors["pods"].num_lists == 2, 600)
     await until(lambda: followed.digest() == state["digest"], 60)
+    is_complete = followed.digest() == state["digest"]
     task.cancel()
     return {
         "pods": len(followed.reflectors["pods"].store),
@@ -128,9 +131,9 @@ async def measure(server: str, rate: float, seconds: float) -> dict[str, Any]:
         "peak_synced_mib": round(peak_synced),
         "kb_per_pod": round(rss_synced * 1024 / max(1, len(followed.reflectors["pods"].store)), 2),
         "changes": num_changes,
-        "changes_per_s": round(state["sent"] / seconds),
+        "changes_per_s": round(state["sent"] / took),
         "cpu_us_per_change": round((cpu_after - cpu_before) * 1e6 / max(1, num_changes), 1),
-        "cpu_share": round((cpu_after - cpu_before) / seconds, 3),
+        "cpu_share": round((cpu_after - cpu_before) / took, 3),
         "lag_ms_p50": round(quantile(lags, 0.5) * 1000, 1),
         "lag_ms_p99": round(quantile(lags, 0.99) * 1000, 1),
         "lag_ms_max": round(max(lags, default=0) * 1000, 1),
@@ -138,7 +141,7 @@ async def measure(server: str, rate: float, seconds: float) -> dict[str, Any]:
         "rss_relisted_mib": round(rss_mib()),
         "peak_mib": round(peak_mib()),
         "pooled_parts": len(followed.interner),
-        "missed": 0,
+        "is_complete": is_complete,
     }
 
 

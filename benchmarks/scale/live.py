@@ -106,6 +106,7 @@ async def _measure(
     peak = peak_mib()  # the check below decodes everything once more, in plain maps
     listed = await asyncio.to_thread(_versions, client)
     await until(lambda: _ours(followed) == listed, 60)
+    is_complete = _ours(followed) == listed
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return {
@@ -121,7 +122,7 @@ async def _measure(
         "lag_ms_p50": round(quantile(lags, 0.5) * 1000, 1),
         "lag_ms_p99": round(quantile(lags, 0.99) * 1000, 1),
         "lag_ms_max": round(max(lags, default=0) * 1000, 1),
-        "missed": 0,
+        "is_complete": is_complete,
     }
 
 

@@ -17,9 +17,10 @@ from conformance.admission.worlds import World, read_quotas, set_status, status_
 from conformance.apiserver import Answer, ApiServer, in_parallel
 from conformance.shrinking import shrink
 from conformance.suite import Disagreement, Tally
-from tonnage.cluster import admission, quota
+from tonnage.cluster.admission import admitting as admission
+from tonnage.cluster.admission import quota
+from tonnage.cluster.admission.quota_scopes import scopes
 from tonnage.cluster.objects import Pod, ResourceQuota
-from tonnage.cluster.quota_scopes import scopes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from conformance.apiserver import Answer
-from tonnage.cluster.admission import Admitted, Rejected, Stored
-from tonnage.cluster.limiting import ANNOTATION
+from tonnage.cluster.admission.admitting import Admitted, Rejected, Stored
+from tonnage.cluster.admission.limiting import ANNOTATION
 from tonnage.cluster.messages.limiting import parse_limits_broken, split_refusal
 from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota
 

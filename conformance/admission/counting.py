@@ -10,9 +10,9 @@ from conformance.admission.quantities import any_quantity
 from conformance.admission.worlds import World
 from conformance.apiserver import ApiServer, in_parallel
 from conformance.suite import Disagreement, Tally
-from tonnage.cluster import quota
+from tonnage.cluster.admission import quota
+from tonnage.cluster.admission.quota_scopes import scopes
 from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
-from tonnage.cluster.quota_scopes import scopes
 from tonnage.units import QuantityError, parse_quantity
 
 _KEY = "kubernetes.io/any"

@@ -16,7 +16,7 @@ from conformance.admission.policies import (
     generate_quota,
 )
 from conformance.admission.worlds import CLASSES_PATH, World
-from tonnage.cluster import admission
+from tonnage.cluster.admission import admitting as admission
 from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota
 
 Json = dict[str, Any]

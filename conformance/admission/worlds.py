@@ -26,7 +26,7 @@ from conformance.admission.policies import (
     scope_for,
 )
 from conformance.apiserver import Answer, ApiServer, in_parallel
-from tonnage.cluster.admission import NamespacePolicies
+from tonnage.cluster.admission.admitting import NamespacePolicies
 from tonnage.cluster.objects import LimitRange, PriorityClass, ResourceQuota
 
 Json = dict[str, Any]

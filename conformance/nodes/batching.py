@@ -16,7 +16,7 @@ import msgspec
 from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.manifests import Json, a_job, endless_memory, python, shell
-from tonnage.cluster.jobs import TRACKING_FINALIZER, retry_delay_seconds, verdict
+from tonnage.cluster.ending.jobs import TRACKING_FINALIZER, retry_delay_seconds, verdict
 from tonnage.cluster.messages.job import TEXT_OF, Ending
 from tonnage.cluster.objects import Job, Pod
 

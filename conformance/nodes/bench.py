@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from conformance.apiserver import Answer, ApiServer
+from tonnage.cluster.node.usage import PodUsage, StatsSummary
 from tonnage.cluster.objects import Event, Job, Node, Pod, PodDisruptionBudget
-from tonnage.cluster.usage import PodUsage, StatsSummary
 from tonnage.sandbox import realnode
 from tonnage.sandbox.state import Sandbox
 

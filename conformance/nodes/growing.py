@@ -11,9 +11,15 @@ from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, Phase, caused
 from conformance.nodes.manifests import Json, a_pod, held, python, shell
 from tonnage.cluster.messages.resize import format_resize_event, parse_below_usage
+from tonnage.cluster.node.resizing import (
+    decrease_error,
+    kubelet_answer,
+    node_refusal,
+    resize_faults,
+    restarts_for,
+)
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.objects.meta import Condition
-from tonnage.cluster.resizing import decrease_error, kubelet_answer, node_refusal, resize_faults, restarts_for
 from tonnage.units import parse_quantity
 
 Sizes = dict[str, str]

@@ -11,11 +11,11 @@ from conformance.nodes.bench import Bench, finished, warnings
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.manifests import Json, a_pod, child_dies_then, endless_memory, python, shell
 from conformance.nodes.reading import predicted_ending, read_ending
+from tonnage.cluster.ending.terminations import crash_loop_message, restart_delay_seconds
 from tonnage.cluster.messages.disruption import DEADLINE_REASON, DEADLINE_TEXT
+from tonnage.cluster.node.oom import Victim, after_oom_kill, kills_whole_container, plain_reason
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.objects.pod import TerminatedState
-from tonnage.cluster.oom import Victim, after_oom_kill, kills_whole_container, plain_reason
-from tonnage.cluster.terminations import crash_loop_message, restart_delay_seconds
 
 _NOISE = ("BackOff", "Evicted", "SystemOOM", "Failed", "Killing")
 

@@ -20,12 +20,19 @@ from conformance.nodes.case import Facts, Outcome, Phase, caused
 from conformance.nodes.manifests import Json, a_pod, held, python, shell
 from conformance.nodes.reading import disruption
 from conformance.nodes.refusing import rejected
-from tonnage.cluster.evicting import Filesystems, disk_usage, eviction_message, observe, parts_measured, rank
+from tonnage.cluster.ending.terminations import KILLED_ENDINGS
 from tonnage.cluster.messages.eviction import NodeLow, format_eviction, parse_eviction
+from tonnage.cluster.node.evicting import (
+    Filesystems,
+    disk_usage,
+    eviction_message,
+    observe,
+    parts_measured,
+    rank,
+)
+from tonnage.cluster.node.thresholds import CONDITION_OF, PRESSURES, RESOURCE_OF, Signal
+from tonnage.cluster.node.usage import PodUsage, StatsSummary
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.terminations import KILLED_ENDINGS
-from tonnage.cluster.thresholds import CONDITION_OF, PRESSURES, RESOURCE_OF, Signal
-from tonnage.cluster.usage import PodUsage, StatsSummary
 from tonnage.sandbox import realnode
 from tonnage.units import parse_quantity
 

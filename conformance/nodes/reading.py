@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.nodes.case import Facts
+from tonnage.cluster.ending.terminations import pod_phase, terminal_conditions
 from tonnage.cluster.messages.disruption import DISRUPTION_TARGET
 from tonnage.cluster.objects import ContainerStatus, Pod
 from tonnage.cluster.objects.pod import ContainerState, TerminatedState
-from tonnage.cluster.terminations import pod_phase, terminal_conditions
 
 _JUDGED = ("Ready", "ContainersReady", "Initialized")
 

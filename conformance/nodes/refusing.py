@@ -11,15 +11,15 @@ from conformance.nodes.case import Facts, Outcome, Phase, caused
 from conformance.nodes.killing import as_pod
 from conformance.nodes.manifests import Json, a_pod, shell
 from conformance.nodes.reading import disruption
-from tonnage.cluster.disrupting import answer_eviction
+from tonnage.cluster.ending.disrupting import answer_eviction
 from tonnage.cluster.messages.disruption import (
     Disruption,
     disruption_condition,
     format_preempted_event,
 )
 from tonnage.cluster.messages.rejection import PREFIX, format_rejection, parse_rejection, rejection_reason
+from tonnage.cluster.node.rejecting import kubelet_rejection
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.rejecting import kubelet_rejection
 from tonnage.units import parse_quantity
 
 

@@ -9,10 +9,10 @@ from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.killing import as_pod
 from conformance.nodes.manifests import Json, a_pod, filled, shell
 from conformance.nodes.reading import disruption
-from tonnage.cluster.local_storage import Breach, limit_breach
 from tonnage.cluster.messages.eviction import format_eviction, parse_eviction
+from tonnage.cluster.node.local_storage import Breach, limit_breach
+from tonnage.cluster.node.usage import PodUsage
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.usage import PodUsage
 
 _SECONDS = 30
 

@@ -10,10 +10,10 @@ from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.killing import as_pod
 from conformance.nodes.manifests import TERMINATION_LOG, Json, a_pod, python, shell
-from tonnage.cluster.allocatable import kubepods_memory_limit, node_allocatable
-from tonnage.cluster.local_storage import empty_dir_size
+from tonnage.cluster.node.allocatable import kubepods_memory_limit, node_allocatable
+from tonnage.cluster.node.local_storage import empty_dir_size
+from tonnage.cluster.node.oom import container_memory_limit, oom_score_adjust, pod_memory_limit
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.oom import container_memory_limit, oom_score_adjust, pod_memory_limit
 from tonnage.cluster.resources import all_containers
 from tonnage.units import parse_quantity
 

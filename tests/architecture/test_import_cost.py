@@ -13,7 +13,11 @@ HEAVY = {"pydantic", "lightkube", "numpy", "rich", "httpx2", "msgspec", "yaml", 
 def loaded_modules(program: str) -> set[str]:
     """Top-level names of all modules a fresh interpreter holds after running the program."""
     finished = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{program}\nprint(*{{name.split('.')[0] for name in sys.modules}})"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys\n{program}\nprint(*{{name.split('.')[0] for name in sys.modules}})",
+        ],
         capture_output=True,
         text=True,
         check=True,

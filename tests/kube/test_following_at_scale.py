@@ -14,6 +14,7 @@ def test_a_small_cluster_is_followed_without_missing_a_change() -> None:
     found = run(nodes=20, pods=1500, rate=300, seconds=2)
 
     # The follower only ends when its checksum of pods and versions equals the server's, also after a relist.
+    assert found["is_complete"]
     assert found["pods"] == 1500
     assert found["changes"] >= 600
     assert found["peak_mib"] < 150

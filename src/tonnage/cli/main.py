@@ -18,7 +18,10 @@ from tonnage import __version__
 from tonnage.cli.failing import exit_with
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "init": ("tonnage.cli.init:init", "Write a commented starter document, or the Run for an existing manifest."),
+    "init": (
+        "tonnage.cli.init:init",
+        "Write a commented starter document, or the Run for an existing manifest.",
+    ),
     "check": ("tonnage.cli.check:check", "Report every mistake in Run, Team and Cluster documents at once."),
     "schema": ("tonnage.cli.schema:schema", "Print the JSON schema of a document kind, for editors."),
     "snapshot": ("tonnage.cli.snapshot:snapshot", "Show or save everything a cluster knows at this instant."),
@@ -32,7 +35,9 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_
 class LazyGroup(click.Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
-    def __init__(self, *args: Any, commands: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, commands: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.table = commands or {}
 
@@ -72,7 +77,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of `tonnage` and `kubectl-tonnage`: run, and turn every failure into a clear message and exit code."""
+    """Entry point of `tonnage` and `kubectl-tonnage`: every failure becomes a clear message and an exit code."""
     try:
         code = cli.main(prog_name=_program_name(), standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

@@ -61,7 +61,9 @@ class KubeCluster:
         # Made before the threads: msgspec crashes when two threads are the first to look at one type.
         decoders: list[Decoder[Any]] = [Decoder(kind.type, kind.resource) for kind in KINDS]
         with without_collecting(), ThreadPoolExecutor(PARALLEL_LISTS) as pool:
-            answers = list(pool.map(lambda kind, decoder: self._list(kind, decoder, namespace), KINDS, decoders))
+            answers = list(
+                pool.map(lambda kind, decoder: self._list(kind, decoder, namespace), KINDS, decoders)
+            )
         found: dict[str, list[Any]] = {}
         gaps: list[Gap] = []
         refusals: dict[str, TonnageError] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tonnage.cluster.admission import Admitted, NamespacePolicies, PodAnswer, Rejected, admit
+from tonnage.cluster.admission.admitting import Admitted, NamespacePolicies, PodAnswer, Rejected, admit
 from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from admission_builders import a_container, a_limit_range, a_pod, a_quota, admitted, rejected
 
-from tonnage.cluster.defaulting import default_limit_range
+from tonnage.cluster.admission.defaulting import default_limit_range
 
 FULL_QUOTA = a_quota(hard={"pods": "0"})
 GPU_WALL = default_limit_range(a_limit_range({"type": "Pod", "max": {"nvidia.com/gpu": "1"}}))

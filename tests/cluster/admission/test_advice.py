@@ -13,8 +13,14 @@ from admission_builders import (
     rejected,
 )
 
-from tonnage.cluster.admission import NamespacePolicies, Stored, admit_claim, admit_limit_range, admit_quota
-from tonnage.cluster.quota import unenforced_keys
+from tonnage.cluster.admission.admitting import (
+    NamespacePolicies,
+    Stored,
+    admit_claim,
+    admit_limit_range,
+    admit_quota,
+)
+from tonnage.cluster.admission.quota import unenforced_keys
 
 GPU = "nvidia.com/gpu"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from admission_builders import a_container, a_limit_range, a_pod
 
-from tonnage.cluster.defaulting import default_limit_range, default_pod
+from tonnage.cluster.admission.defaulting import default_limit_range, default_pod
 
 
 def resources_of(pod):

@@ -7,9 +7,9 @@ from admission_builders import a_claim, a_container, a_limit_range, a_pod, admit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cluster.admission import NamespacePolicies, admit_claim, possible_answers
-from tonnage.cluster.defaulting import default_limit_range
-from tonnage.cluster.limiting import ANNOTATION
+from tonnage.cluster.admission.admitting import NamespacePolicies, admit_claim, possible_answers
+from tonnage.cluster.admission.defaulting import default_limit_range
+from tonnage.cluster.admission.limiting import ANNOTATION
 from tonnage.cluster.messages.limiting import LimitBroken, parse_limits_broken
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from admission_builders import a_claim, a_class, a_limit_range, a_quota
 
-from tonnage.cluster.admission import (
+from tonnage.cluster.admission.admitting import (
     NamespacePolicies,
     Rejected,
     Stored,

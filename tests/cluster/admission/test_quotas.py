@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from admission_builders import a_claim, a_container, a_pod, a_quota, admitted, rejected
 
-from tonnage.cluster.admission import NamespacePolicies, admit_claim, possible_answers
+from tonnage.cluster.admission.admitting import NamespacePolicies, admit_claim, possible_answers
+from tonnage.cluster.admission.quota import namespace_usage, pod_usage, unenforced_keys
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.quota import namespace_usage, pod_usage, unenforced_keys
 from tonnage.cluster.resources import texts
 
 FULL = {"cpu": "1", "memory": "1Gi"}

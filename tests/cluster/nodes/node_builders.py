@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from tonnage.cluster.node.usage import PodUsage
 from tonnage.cluster.objects import Container, ContainerStatus, Job, Node, Pod
-from tonnage.cluster.usage import PodUsage
 
 GIB = 2**30
 MIB = 2**20

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from node_builders import a_pod
 
-from tonnage.cluster.disrupting import answer_eviction
+from tonnage.cluster.ending.disrupting import answer_eviction
 from tonnage.cluster.messages.disruption import OVER_BUDGET, disruption_condition, disruption_of
 from tonnage.cluster.objects import PodDisruptionBudget
 

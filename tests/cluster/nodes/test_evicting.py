@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_builders import GIB, MIB, a_container, a_pod, looked_up, usage
 
-from tonnage.cluster.evicting import (
+from tonnage.cluster.node.evicting import (
     Filesystems,
     acting_thresholds,
     eviction_message,
@@ -18,8 +18,8 @@ from tonnage.cluster.evicting import (
     rank,
     thresholds_met,
 )
-from tonnage.cluster.thresholds import Signal, parse_thresholds
-from tonnage.cluster.usage import StatsSummary
+from tonnage.cluster.node.thresholds import Signal, parse_thresholds
+from tonnage.cluster.node.usage import StatsSummary
 from tonnage.units import parse_quantity
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_builders import a_failed_pod, a_job, a_pod, ended, running
 
-from tonnage.cluster.jobs import (
+from tonnage.cluster.ending.jobs import (
     apply_failure_policy,
     counts_against_backoff_limit,
     is_failed,

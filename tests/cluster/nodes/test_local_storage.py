@@ -2,8 +2,8 @@
 
 from node_builders import GIB, MIB, a_container, a_pod, usage
 
-from tonnage.cluster.local_storage import empty_dir_size, limit_breach
 from tonnage.cluster.messages.eviction import ContainerOverLimit, EmptyDirOverLimit, PodOverLimit
+from tonnage.cluster.node.local_storage import empty_dir_size, limit_breach
 
 
 def measured(*, total=0, volume=0, logs=0, rootfs=0):

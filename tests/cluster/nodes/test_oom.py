@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node_builders import GIB, a_container, a_pod, the_container
 
-from tonnage.cluster.oom import (
+from tonnage.cluster.node.oom import (
     Domain,
     Victim,
     after_oom_kill,

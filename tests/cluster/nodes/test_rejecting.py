@@ -5,7 +5,7 @@ from node_builders import a_container, a_node, a_pod
 
 from tonnage.cluster.messages.eviction import NodeHadCondition
 from tonnage.cluster.messages.rejection import OutOf, PredicateFailed, format_rejection
-from tonnage.cluster.rejecting import kubelet_rejection, pressure_rejection, shortages
+from tonnage.cluster.node.rejecting import kubelet_rejection, pressure_rejection, shortages
 
 
 def asking(name="p", **requests):

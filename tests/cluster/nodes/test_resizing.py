@@ -2,7 +2,7 @@
 
 from node_builders import GIB, a_container, a_node, a_pod, usage
 
-from tonnage.cluster.resizing import (
+from tonnage.cluster.node.resizing import (
     NodeManagers,
     decrease_error,
     kubelet_answer,

@@ -3,8 +3,7 @@
 import pytest
 from node_builders import a_container, a_pod, ended, running, statuses
 
-from tonnage.cluster.objects.pod import TerminatedState
-from tonnage.cluster.terminations import (
+from tonnage.cluster.ending.terminations import (
     KILLED_ENDINGS,
     crash_loop_message,
     go_duration,
@@ -14,6 +13,7 @@ from tonnage.cluster.terminations import (
     should_restart,
     terminal_conditions,
 )
+from tonnage.cluster.objects.pod import TerminatedState
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cluster.allocatable import kubepods_memory_limit, node_allocatable, pod_capacity
-from tonnage.cluster.thresholds import (
+from tonnage.cluster.node.allocatable import kubepods_memory_limit, node_allocatable, pod_capacity
+from tonnage.cluster.node.thresholds import (
     Amount,
     Signal,
     ThresholdError,

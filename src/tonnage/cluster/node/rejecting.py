@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tonnage.cluster.admission.resource_names import is_extended
 from tonnage.cluster.messages.eviction import NodeHadCondition
 from tonnage.cluster.messages.rejection import OutOf, PredicateFailed, Rejection
 from tonnage.cluster.messages.scheduling_reasons import PORTS_TAKEN
+from tonnage.cluster.node.oom import is_critical, is_static
+from tonnage.cluster.node.thresholds import PRESSURES
 from tonnage.cluster.objects import Node, Pod
 from tonnage.cluster.objects.node import Taint
-from tonnage.cluster.oom import is_critical, is_static
 from tonnage.cluster.qos import qos_class
-from tonnage.cluster.resource_names import is_extended
 from tonnage.cluster.resources import Amounts, add_to, amounts, pod_requests
 from tonnage.cluster.scheduling.facts import ANY_ADDRESS, facts_of
 from tonnage.cluster.scheduling.selecting import required_node_affinity_matches
 from tonnage.cluster.scheduling.tainting import tolerated
-from tonnage.cluster.thresholds import PRESSURES
 from tonnage.units import ZERO, Quantity
 
 MEMORY_PRESSURE_TAINT = Taint(key=PRESSURES["MemoryPressure"].taint, effect="NoSchedule")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tonnage.cluster.faults import forbidden, invalid
+from tonnage.cluster.admission.faults import forbidden, invalid
 from tonnage.cluster.messages.rejection import format_rejection, rejection_reason
 from tonnage.cluster.messages.resize import (
     DEFERRED,
@@ -29,14 +29,14 @@ from tonnage.cluster.messages.resize import (
     format_resize_event,
     format_static_policy,
 )
+from tonnage.cluster.node.oom import container_memory_limit, is_static, pod_memory_limit
+from tonnage.cluster.node.rejecting import kubelet_rejection
+from tonnage.cluster.node.usage import PodUsage
 from tonnage.cluster.objects import Container, Node, Pod
 from tonnage.cluster.objects.meta import Condition
 from tonnage.cluster.objects.pod import ResourceList, Resources
-from tonnage.cluster.oom import container_memory_limit, is_static, pod_memory_limit
 from tonnage.cluster.qos import compute_qos_class, qos_class
-from tonnage.cluster.rejecting import kubelet_rejection
 from tonnage.cluster.resources import amounts, is_sidecar, pod_level_resources_set, pod_requests
-from tonnage.cluster.usage import PodUsage
 from tonnage.units import ZERO
 
 _RESIZABLE = frozenset({"cpu", "memory"})

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tonnage.cluster.admission.resource_names import is_hugepages, may_overcommit
 from tonnage.cluster.objects import Container, LimitRange, Pod, PriorityClass, ResourceQuota, Resources
 from tonnage.cluster.objects.pod import ContainerPort, PodSpec, ResourceList
 from tonnage.cluster.objects.policy import LimitRangeItem
 from tonnage.cluster.objects.storage import PersistentVolumeClaim
-from tonnage.cluster.resource_names import is_hugepages, may_overcommit
 from tonnage.cluster.resources import (
     aggregate_container_limits,
     aggregate_container_requests,

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from tonnage.cluster.admission.quota_scopes import is_in_all_scopes, scopes, takes_claims
+from tonnage.cluster.admission.resource_names import HUGEPAGES, REQUESTS, is_extended, is_native
 from tonnage.cluster.messages.quota import (
     MustSpecify,
     NegativeUsage,
@@ -20,8 +22,6 @@ from tonnage.cluster.messages.quota import (
     QuotaStatusUnknown,
 )
 from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
-from tonnage.cluster.quota_scopes import is_in_all_scopes, scopes, takes_claims
-from tonnage.cluster.resource_names import HUGEPAGES, REQUESTS, is_extended, is_native
 from tonnage.cluster.resources import (
     Amounts,
     add_to,

@@ -21,8 +21,10 @@ from enum import Enum
 from itertools import groupby
 
 from tonnage.cluster.messages.eviction import NodeLow, Offender, format_eviction
+from tonnage.cluster.node.oom import is_critical
+from tonnage.cluster.node.thresholds import CONDITION_OF, MEMORY_SIGNALS, Signal, Threshold
+from tonnage.cluster.node.usage import ContainerUsage, DiskUsage, PodUsage, StatsSummary
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.oom import is_critical
 from tonnage.cluster.resources import (
     all_containers,
     amounts,
@@ -30,8 +32,6 @@ from tonnage.cluster.resources import (
     pod_level_resources_set,
     pod_requests,
 )
-from tonnage.cluster.thresholds import CONDITION_OF, MEMORY_SIGNALS, Signal, Threshold
-from tonnage.cluster.usage import ContainerUsage, DiskUsage, PodUsage, StatsSummary
 from tonnage.units import ZERO, Format, Quantity, quantity_of
 
 UsageOf = Callable[[Pod], PodUsage | None]

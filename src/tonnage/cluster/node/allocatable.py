@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tonnage.cluster.node.thresholds import Signal, Threshold, hard_settings, parse_thresholds
 from tonnage.cluster.objects.pod import ResourceList
 from tonnage.cluster.resources import HUGEPAGES, Amounts, add_to, amounts, texts
-from tonnage.cluster.thresholds import Signal, Threshold, hard_settings, parse_thresholds
 from tonnage.units import Quantity
 
 _RESERVED_BY: Mapping[Signal, str] = {Signal.MEMORY: "memory", Signal.NODEFS: "ephemeral-storage"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tonnage.cluster.faults import (
+from tonnage.cluster.admission.faults import (
     NEGATIVE,
     NOT_INTEGER,
     duplicate,
@@ -18,14 +18,13 @@ from tonnage.cluster.faults import (
     required,
     unsupported,
 )
-from tonnage.cluster.naming import (
+from tonnage.cluster.admission.naming import (
     label_faults,
     label_value_faults,
     qualified_name_faults,
     subdomain_faults,
 )
-from tonnage.cluster.objects import Container, Meta, Pod, Resources, Toleration
-from tonnage.cluster.resource_names import (
+from tonnage.cluster.admission.resource_names import (
     container_name_faults,
     divides_hugepage,
     is_hugepages,
@@ -33,6 +32,7 @@ from tonnage.cluster.resource_names import (
     may_overcommit,
     pod_level_name_faults,
 )
+from tonnage.cluster.objects import Container, Meta, Pod, Resources, Toleration
 from tonnage.cluster.resources import (
     aggregate_container_limits,
     aggregate_container_requests,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from tonnage.cluster.faults import (
+from tonnage.cluster.admission.faults import (
     NOT_POSITIVE,
     duplicate,
     forbidden,
@@ -18,19 +18,19 @@ from tonnage.cluster.faults import (
     required,
     unsupported,
 )
-from tonnage.cluster.naming import qualified_name_faults, subdomain_faults
-from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, PriorityClass, ResourceQuota
-from tonnage.cluster.objects.policy import LimitRangeItem, QuotaSpec, ScopeRequirement
-from tonnage.cluster.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
-from tonnage.cluster.resource_names import (
+from tonnage.cluster.admission.naming import qualified_name_faults, subdomain_faults
+from tonnage.cluster.admission.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
+from tonnage.cluster.admission.resource_names import (
     container_name_faults,
     is_standard_quota_name,
     may_overcommit,
     quota_name_faults,
     resource_name_faults,
 )
+from tonnage.cluster.admission.validating import meta_faults, quantity_faults
+from tonnage.cluster.objects import LimitRange, PersistentVolumeClaim, PriorityClass, ResourceQuota
+from tonnage.cluster.objects.policy import LimitRangeItem, QuotaSpec, ScopeRequirement
 from tonnage.cluster.resources import amounts
-from tonnage.cluster.validating import meta_faults, quantity_faults
 from tonnage.units import Quantity, quantity_of
 
 _PODS_ONLY = frozenset({"pods"})

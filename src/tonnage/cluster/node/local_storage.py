@@ -13,10 +13,10 @@ evicted. Read in `eviction_manager.go` (`localStorageEviction`).
 from __future__ import annotations
 
 from tonnage.cluster.messages.eviction import ContainerOverLimit, EmptyDirOverLimit, PodOverLimit
+from tonnage.cluster.node.oom import is_critical
+from tonnage.cluster.node.usage import DiskUsage, PodUsage
 from tonnage.cluster.objects import Pod
-from tonnage.cluster.oom import is_critical
 from tonnage.cluster.resources import container_limits, pod_limits
-from tonnage.cluster.usage import DiskUsage, PodUsage
 from tonnage.units import ZERO, parse_quantity, quantity_of
 
 Breach = EmptyDirOverLimit | PodOverLimit | ContainerOverLimit

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.cluster.faults import invalid, unsupported
-from tonnage.cluster.naming import qualified_name_faults
+from tonnage.cluster.admission.faults import invalid, unsupported
+from tonnage.cluster.admission.naming import qualified_name_faults
 from tonnage.units import Quantity, try_quantity
 
 HUGEPAGES = "hugepages-"

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tonnage.cluster.defaulting import (
+from tonnage.cluster.admission.defaulting import (
     default_claim,
     default_limit_range,
     default_pod,
@@ -26,8 +26,17 @@ from tonnage.cluster.defaulting import (
     default_quota,
     round_resource_list,
 )
-from tonnage.cluster.faults import merged
-from tonnage.cluster.limiting import claim_limits_broken, fill_defaults, pod_limits_broken
+from tonnage.cluster.admission.faults import merged
+from tonnage.cluster.admission.limiting import claim_limits_broken, fill_defaults, pod_limits_broken
+from tonnage.cluster.admission.priority import default_class, find_class, resolve_priority
+from tonnage.cluster.admission.quota import check_claim, check_count, check_pod
+from tonnage.cluster.admission.validating import pod_faults
+from tonnage.cluster.admission.validating_policies import (
+    claim_faults,
+    limit_range_faults,
+    priority_class_faults,
+    quota_faults,
+)
 from tonnage.cluster.objects import (
     LimitRange,
     PersistentVolumeClaim,
@@ -39,16 +48,7 @@ from tonnage.cluster.objects import (
 )
 from tonnage.cluster.objects.meta import Meta
 from tonnage.cluster.objects.pod import ResourceList
-from tonnage.cluster.priority import default_class, find_class, resolve_priority
 from tonnage.cluster.qos import compute_qos_class
-from tonnage.cluster.quota import check_claim, check_count, check_pod
-from tonnage.cluster.validating import pod_faults
-from tonnage.cluster.validating_policies import (
-    claim_faults,
-    limit_range_faults,
-    priority_class_faults,
-    quota_faults,
-)
 from tonnage.units import QuantityError, parse_quantity
 
 _TOLERATED_SECONDS = 300

@@ -1,0 +1,1 @@
+"""How pods end and what it counts for: terminations, disruptions, and a Job's patience."""
