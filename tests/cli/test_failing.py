@@ -47,6 +47,7 @@ def test_with_json_the_same_parts_go_to_standard_output(
 def test_every_spelling_of_json_is_understood(words: list[str]) -> None:
     assert wants_json(words)
     assert not wants_json(["check", "json"])
+    assert not wants_json([])
 
 
 def test_usage_errors_exit_with_two() -> None:

@@ -1,4 +1,4 @@
-"""The scale benchmark, small enough for every run: nothing is missed, and memory per pod stays small."""
+"""The scale benchmark, small enough for every run: nothing is missed."""
 
 from __future__ import annotations
 
@@ -17,4 +17,3 @@ def test_a_small_cluster_is_followed_without_missing_a_change() -> None:
     assert found["is_complete"]
     assert found["pods"] == 1500
     assert found["changes"] >= 600
-    assert found["peak_mib"] < 150

@@ -51,7 +51,7 @@ def show(*problems: Problem) -> None:
 def wants_json(argv: list[str] | None = None) -> bool:
     """Whether this call asked for JSON; read from the words, since a usage error comes before parsing ends."""
     words = sys.argv[1:] if argv is None else argv
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip(words, [*words[1:], ""], strict=False)
     return any(
         word in ("-ojson", "-o=json", "--output=json") or (word in ("-o", "--output") and following == "json")
         for word, following in pairs

@@ -68,4 +68,5 @@ def _names_only_of_one(entry: Any) -> Any:
             for name in _KEPT_OF_VARIABLE
             if name in entry and isinstance(entry[name], str if name == "name" else dict)
         }
-    return entry.partition("=")[0] if isinstance(entry, str) and "=" in entry else ""
+    # The sign stays, so that a name is still known for one when the saved form is scrubbed again.
+    return "".join(entry.partition("=")[:2]) if isinstance(entry, str) and "=" in entry else ""
