@@ -16,13 +16,15 @@ from tonnage.cli.main import SETTINGS, cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 WIDTH = 80
+NAMES = {"help_option_names": SETTINGS["help_option_names"]}
 HEADER = """\
 # Command line
 
 Written from the commands' own `--help` by `python dev/cli_reference.py`; a test fails when it is stale.
 
 Exit codes: 0 fine, 1 findings or refusal, 2 usage, 3 cluster unreachable, 70 our bug.
-With `-o json`, errors too are JSON on standard output: `{"errors": [{"code", "what", "where", "found", "expected", "try"}]}`.
+With `-o json`, errors too are JSON on standard output: `{"errors": [...]}`, each with
+`code`, `what`, `where`, `found`, `expected` and `try`, as far as they apply.
 """
 
 
@@ -39,9 +41,6 @@ def helps(
             child = command.get_command(context, name)
             assert child is not None
             yield from helps(child, (*path, name), context)
-
-
-NAMES = {"help_option_names": SETTINGS["help_option_names"]}
 
 
 def page() -> str:
