@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
 from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.manifests import Json, a_job, endless_memory, python, shell
-from tonnage.cluster.ending.jobs import TRACKING_FINALIZER, retry_delay_seconds, verdict
+from tonnage.cluster.ending.jobs import (
+    TRACKING_FINALIZER,
+    most_attempts,
+    retry_delay_seconds,
+    status_counts,
+    verdict,
+)
+from tonnage.cluster.messages.disruption import Disruption, disruption_condition
 from tonnage.cluster.messages.job import TEXT_OF, Ending
 from tonnage.cluster.objects import Job, Pod
 
@@ -29,25 +36,26 @@ def _facts(job: Job) -> Facts:
     return {"conditions": found, "failed": job.status.failed, "succeeded": job.status.succeeded}
 
 
-def _predicted(manifest: Json, pods: list[Pod], *, active_seconds: float = 0.0, **counts: int) -> Facts:
+def _predicted(manifest: Json, pods: list[Pod], *, active_seconds: float = 0.0) -> Facts:
     """What our rules make of these pods, all of them still to be counted."""
+    job = msgspec.convert(manifest, Job)
     uncounted = [
         msgspec.structs.replace(
             pod, metadata=msgspec.structs.replace(pod.metadata, finalizers=(TRACKING_FINALIZER,))
         )
         for pod in sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or "")
     ]
-    found = verdict(msgspec.convert(manifest, Job), uncounted, active_seconds=active_seconds)
+    found = verdict(job, uncounted, active_seconds=active_seconds)
+    counts = asdict(status_counts(job, uncounted, active_seconds=active_seconds))
     if found is None:
         return {"conditions": {}, **counts}
     text = f"{found.ending.value}: {found.message}"
     return {"conditions": {found.interim: text, found.condition: text}, **counts}
 
 
-def _ended(bench: Bench, manifest: Json, *, failed: int, succeeded: int = 0, **parts: Any) -> Outcome:
-    job, pods = bench.job(manifest, **parts)
-    predicted = _predicted(manifest, pods, failed=failed, succeeded=succeeded)
-    return Outcome(predicted=predicted, real=_facts(job))
+def _ended(bench: Bench, manifest: Json) -> Outcome:
+    job, pods = bench.job(manifest)
+    return Outcome(predicted=_predicted(manifest, pods), real=_facts(job))
 
 
 def _policy(*rules: Json) -> Json:
@@ -63,7 +71,6 @@ def _first_time(what: str) -> str:
     return f"test -e /keep/seen && exit 0; touch /keep/seen; {what}"
 
 
-_COMPLETED = f"{Ending.COMPLETIONS.value}: {TEXT_OF[Ending.COMPLETIONS]}"
 _IGNORE_DISRUPTION: Json = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
 
 
@@ -72,8 +79,11 @@ def never(bench: Bench) -> Outcome:
     manifest = a_job("job-never", bench.node_name, shell("c", "exit 1"), backoffLimit=1)
     job, pods = bench.job(manifest)
     waited = _gaps(pods)
-    predicted = _predicted(manifest, pods, failed=2, succeeded=0)
-    predicted |= {"pods": 2, "waited at least": retry_delay_seconds(1)}
+    predicted = _predicted(manifest, pods)
+    predicted |= {
+        "pods": most_attempts(msgspec.convert(manifest, Job)),
+        "waited at least": retry_delay_seconds(1),
+    }
     # Creation times are whole seconds.
     shortest = int(min(waited, default=0.0)) + 1
     real = _facts(job) | {"pods": len(pods), "waited at least": min(shortest, retry_delay_seconds(1))}
@@ -122,7 +132,7 @@ def _is_going(pod: Pod) -> bool:
 @caused("a Job whose pod is killed for its memory", "an OOM kill counts", seconds=10)
 def oom_counts(bench: Bench) -> Outcome:
     container = python("c", endless_memory(), limits={"memory": "48Mi"})
-    return _ended(bench, a_job("job-oom", bench.node_name, container, backoffLimit=0), failed=1)
+    return _ended(bench, a_job("job-oom", bench.node_name, container, backoffLimit=0))
 
 
 @caused("FailJob on an exit code", "PodFailurePolicy: FailJob on exit code", seconds=10)
@@ -131,7 +141,7 @@ def fail_job(bench: Bench) -> Outcome:
     manifest = a_job(
         "job-fail-job", bench.node_name, shell("c", "exit 42"), backoffLimit=5, podFailurePolicy=policy
     )
-    return _ended(bench, manifest, failed=1)
+    return _ended(bench, manifest)
 
 
 @caused("Count on an exit code, before a FailJob", "PodFailurePolicy: Count", seconds=10)
@@ -140,7 +150,7 @@ def count(bench: Bench) -> Outcome:
     manifest = a_job(
         "job-count", bench.node_name, shell("c", "exit 3"), backoffLimit=0, podFailurePolicy=policy
     )
-    return _ended(bench, manifest, failed=1)
+    return _ended(bench, manifest)
 
 
 @caused("Ignore on an exit code, then success", "PodFailurePolicy: Ignore on exit code", seconds=25)
@@ -150,7 +160,7 @@ def ignore(bench: Bench) -> Outcome:
     policy = _policy(_on_codes("Ignore", 3))
     manifest = a_job(name, bench.node_name, container, backoffLimit=0, podFailurePolicy=policy)
     job, pods = bench.job(manifest)
-    predicted = _predicted(manifest, pods, failed=0, succeeded=1) | {"tried again": True}
+    predicted = _predicted(manifest, pods) | {"tried again": True}
     return Outcome(predicted=predicted, real=_facts(job) | {"tried again": len(pods) > 1})
 
 
@@ -169,15 +179,15 @@ def ignore_disruption(bench: Bench) -> Outcome:
         time.sleep(0.3)
     bench.must(bench.evict(running[0].metadata.name))
     job = bench.await_job(name)
-    # The evicted pod is gone when the Job ends; what it leaves is that nothing was counted.
-    return Outcome(
-        predicted={
-            "conditions": dict.fromkeys(("SuccessCriteriaMet", "Complete"), _COMPLETED),
-            "failed": 0,
-            "succeeded": 1,
-        },
-        real=_facts(job),
+    # The evicted pod is gone when the Job ends: it is put beside the one that took its place.
+    evicted = msgspec.structs.replace(
+        running[0],
+        status=msgspec.structs.replace(
+            running[0].status, phase="Failed", conditions=(disruption_condition(Disruption.EVICTION_API),)
+        ),
     )
+    later = [pod for pod in bench.pods_of(name) if pod.metadata.uid != evicted.metadata.uid]
+    return Outcome(predicted=_predicted(manifest, [evicted, *later]), real=_facts(job))
 
 
 @caused("a Job's deadline", "Job DeadlineExceeded", seconds=12)
@@ -187,8 +197,7 @@ def deadline(bench: Bench) -> Outcome:
     predicted = _predicted(manifest, [], active_seconds=3)
     event = bench.await_event("job-deadline", "DeadlineExceeded")
     return Outcome(
-        predicted=predicted["conditions"]
-        | {"event": "Warning: Job was active longer than specified deadline"},
+        predicted=predicted["conditions"] | {"event": f"Warning: {TEXT_OF[Ending.DEADLINE]}"},
         real=_facts(job)["conditions"] | {"event": f"{event.type}: {event.message}" if event else None},
     )
 
@@ -204,7 +213,7 @@ def failed_indexes(bench: Bench) -> Outcome:
         parallelism=3,
         backoffLimitPerIndex=0,
     )
-    return _ended(bench, manifest, failed=1, succeeded=2)
+    return _ended(bench, manifest)
 
 
 @caused("too many failed indexes", "MaxFailedIndexesExceeded", seconds=12)
@@ -236,7 +245,7 @@ def fail_index(bench: Bench) -> Outcome:
         backoffLimitPerIndex=3,
         podFailurePolicy=_policy(_on_codes("FailIndex", 9)),
     )
-    return _ended(bench, manifest, failed=1, succeeded=1)
+    return _ended(bench, manifest)
 
 
 @caused("a success policy", "SuccessPolicy", seconds=12)
@@ -258,4 +267,4 @@ def success_policy(bench: Bench) -> Outcome:
 @caused("a Job that completes", "CompletionsReached", seconds=8)
 def completes(bench: Bench) -> Outcome:
     manifest = a_job("job-done", bench.node_name, shell("c", "exit 0"), completions=2, parallelism=2)
-    return _ended(bench, manifest, failed=0, succeeded=2)
+    return _ended(bench, manifest)

@@ -11,13 +11,21 @@ from conformance.nodes.bench import Bench, finished, warnings
 from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.manifests import Json, a_pod, child_dies_then, endless_memory, python, shell
 from conformance.nodes.reading import predicted_ending, read_ending
-from tonnage.cluster.ending.terminations import crash_loop_message, restart_delay_seconds
+from tonnage.cluster.ending.terminations import (
+    CRASH_LOOP,
+    NOT_YET,
+    back_off_event,
+    crash_loop_message,
+    init_failed,
+    pod_phase,
+    restart_delay_seconds,
+)
 from tonnage.cluster.messages.disruption import DEADLINE_REASON, DEADLINE_TEXT
 from tonnage.cluster.node.oom import Victim, after_oom_kill, kills_whole_container, plain_reason
-from tonnage.cluster.objects import Pod
-from tonnage.cluster.objects.pod import TerminatedState
+from tonnage.cluster.objects import ContainerStatus, Pod
+from tonnage.cluster.objects.pod import ContainerState, RunningState, TerminatedState
 
-_NOISE = ("BackOff", "Evicted", "SystemOOM", "Failed", "Killing")
+_ALARMS = ("BackOff", "Evicted", "SystemOOM", "Failed", "Killing")
 
 
 def as_pod(manifest: Json) -> Pod:
@@ -40,7 +48,7 @@ def _oom_kill(bench: Bench, name: str, **resources: Json) -> Outcome:
     return Outcome(
         predicted=predicted,
         # There is no event for a container's OOM kill: the status is all there is.
-        real=read_ending(pod, predicted) | {"warnings": warnings(bench.events(name), *_NOISE)},
+        real=read_ending(pod, predicted) | {"warnings": warnings(bench.events(name), *_ALARMS)},
     )
 
 
@@ -136,7 +144,16 @@ def child_oom_alive(bench: Bench) -> Outcome:
     name = "child-oom-alive"
     script = child_dies_then(0).replace("sys.exit(0)", "import time; time.sleep(3600)")
     manifest = a_pod(name, bench.node_name, python("c", script, limits={"memory": "64Mi"}))
-    predicted: Facts = {"killed": 1, "phase": "Running", "c": "running", "restarts": 0, "warnings": []}
+    whole = kills_whole_container(cgroup_version=bench.cgroup_version)
+    ending = after_oom_kill(Victim.CHILD, whole_container=whole)
+    state = ContainerState(running=RunningState()) if ending is None else ContainerState(terminated=ending)
+    predicted: Facts = {
+        "killed": 1,
+        "phase": pod_phase(as_pod(manifest), [ContainerStatus(name="c", state=state)]),
+        "c": "running" if ending is None else "not running",
+        "restarts": 0,
+        "warnings": [],
+    }
     created = bench.create(manifest)
     folder = (
         Path("/sys/fs/cgroup/memory")
@@ -152,7 +169,7 @@ def child_oom_alive(bench: Bench) -> Outcome:
         "phase": pod.status.phase,
         "c": "running" if status.state.running else "not running",
         "restarts": status.restart_count,
-        "warnings": warnings(bench.events(name), *_NOISE),
+        "warnings": warnings(bench.events(name), *_ALARMS),
     }
     bench.delete(name)
     return Outcome(predicted=predicted, real=real)
@@ -227,15 +244,16 @@ def crash_loop(bench: Bench) -> Outcome:
     status = pod.status.container_statuses[0]
     delay = restart_delay_seconds(status.restart_count + 1)
     last, waiting = status.last_state.terminated, status.state.waiting
-    text = f"Back-off restarting failed container c in pod {name}_{bench.namespace}({pod.metadata.uid})"
     event = bench.await_event(name, "BackOff")
     bench.delete(name)
     return Outcome(
         predicted={
-            "phase": "Running",
-            "last": "Error 5",
-            "waiting": f"CrashLoopBackOff: {crash_loop_message(pod, 'c', delay)}",
-            "event": f"Warning: {text}",
+            "phase": pod_phase(
+                as_pod(manifest), [ContainerStatus(name="c", state=ContainerState(terminated=ends(5)))]
+            ),
+            "last": f"{ends(5).reason} 5",
+            "waiting": f"{CRASH_LOOP}: {crash_loop_message(pod, 'c', delay)}",
+            "event": f"Warning: {back_off_event(pod, 'c')}",
         },
         real={
             "phase": pod.status.phase,
@@ -249,7 +267,7 @@ def crash_loop(bench: Bench) -> Outcome:
 def _is_looping(pod: Pod) -> bool:
     statuses = pod.status.container_statuses
     waiting = statuses[0].state.waiting if statuses else None
-    return waiting is not None and waiting.reason == "CrashLoopBackOff"
+    return waiting is not None and waiting.reason == CRASH_LOOP
 
 
 @caused("an init container fails, never restarted", "init failure fails the pod")
@@ -257,7 +275,7 @@ def init_fails(bench: Bench) -> Outcome:
     name = "init-fails"
     manifest = a_pod(name, bench.node_name, shell("c", "exit 0"), initContainers=[shell("setup", "exit 9")])
     predicted = predicted_ending(as_pod(manifest), {"setup": ends(9)})
-    predicted["c"] = "waiting PodInitializing"
+    predicted["c"] = f"waiting {NOT_YET}"
     return Outcome(predicted=predicted, real=read_ending(bench.run(manifest), predicted))
 
 
@@ -274,7 +292,7 @@ def init_loops(bench: Bench) -> Outcome:
     bench.create(manifest)
     pod = bench.await_pod(name, _init_loops, seconds=30)
     predicted = predicted_ending(as_pod(manifest), {"setup": ends(9)})
-    predicted |= {"setup": "waiting CrashLoopBackOff", "c": "waiting PodInitializing"}
+    predicted |= {"setup": f"waiting {CRASH_LOOP}", "c": f"waiting {NOT_YET}"}
     bench.delete(name)
     return Outcome(predicted=predicted, real=read_ending(pod, predicted))
 
@@ -282,7 +300,7 @@ def init_loops(bench: Bench) -> Outcome:
 def _init_loops(pod: Pod) -> bool:
     statuses = pod.status.init_container_statuses
     waiting = statuses[0].state.waiting if statuses else None
-    return waiting is not None and waiting.reason == "CrashLoopBackOff"
+    return waiting is not None and waiting.reason == CRASH_LOOP
 
 
 @caused("a sidecar outlives the work", "sidecars do not decide the phase", seconds=6)
@@ -331,14 +349,20 @@ def init_child_oom(bench: Bench) -> Outcome:
     pod = bench.await_pod(name, lambda p: finished(p) or _init_over(p), seconds=20)
     pod = bench.await_pod(name, finished, seconds=4)
     main = pod.status.container_statuses[0]
-    # The init container counts as failed, so the work never starts.
+    whole = kills_whole_container(cgroup_version=bench.cgroup_version)
+    expected = after_oom_kill(Victim.CHILD, whole_container=whole, own_exit_code=0)
+    assert expected is not None
+    predicted: Facts = {
+        "c": "never ran" if init_failed(expected) else "ran",
+        "setup": f"{expected.reason} {expected.exit_code}",
+    }
     real: Facts = {
         "c": "never ran" if main.state.terminated is None and main.state.running is None else "ran"
     }
     end = pod.status.init_container_statuses[0].state.terminated
     real["setup"] = f"{end.reason} {end.exit_code}" if end else None
     bench.delete(name)
-    return Outcome(predicted={"c": "never ran", "setup": "OOMKilled 0"}, real=real)
+    return Outcome(predicted=predicted, real=real)
 
 
 def _init_over(pod: Pod) -> bool:

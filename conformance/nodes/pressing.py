@@ -21,7 +21,16 @@ from conformance.nodes.manifests import Json, a_pod, held, python, shell
 from conformance.nodes.reading import disruption
 from conformance.nodes.refusing import rejected
 from tonnage.cluster.ending.terminations import KILLED_ENDINGS
-from tonnage.cluster.messages.eviction import NodeLow, format_eviction, parse_eviction
+from tonnage.cluster.messages.disruption import Disruption
+from tonnage.cluster.messages.eviction import (
+    EVICTED,
+    THRESHOLD_MET,
+    NodeLow,
+    format_eviction,
+    format_reclaiming,
+    parse_eviction,
+    parse_reclaiming,
+)
 from tonnage.cluster.node.evicting import (
     Filesystems,
     disk_usage,
@@ -108,18 +117,18 @@ def _pressed(
             available=parse_quantity("1"),
         )
         predicted[name] = _words(foretold, foretold, foretold)
-        event = bench.await_event(name, "Evicted")
+        event = bench.await_event(name, EVICTED)
         real[name] = _words(
             pod.status.message,
-            (disruption(pod) or "").removeprefix("TerminationByKubelet: "),
+            (disruption(pod) or "").removeprefix(f"{Disruption.KUBELET}: "),
             event.message if event else "",
         )
-        predicted[f"{name} ends"] = "Failed Evicted killed"
+        predicted[f"{name} ends"] = f"Failed {EVICTED} killed"
         real[f"{name} ends"] = f"{pod.status.phase} {pod.status.reason} {_end(pod)}"
     predicted |= {
         "condition": f"True {PRESSURES[condition].insufficient}",
         "taint": True,
-        "node event": f"Warning: Attempting to reclaim {resource}",
+        "node event": f"Warning: {format_reclaiming(resource)}",
     }
     return predicted, real | _node_facts(bench, condition, resource)
 
@@ -175,7 +184,7 @@ def _node_facts(bench: Bench, condition: str, resource: str) -> Facts:
             break
         time.sleep(0.2)
     events = bench.events(bench.node_name, namespace="default")
-    wanted = [e for e in events if e.reason == "EvictionThresholdMet" and e.message.endswith(f" {resource}")]
+    wanted = [e for e in events if e.reason == THRESHOLD_MET and parse_reclaiming(e.message) == resource]
     return {
         "condition": f"{found.status} {found.reason}",
         "taint": tainted,

@@ -13,9 +13,11 @@ from conformance.nodes.manifests import Json, a_pod, shell
 from conformance.nodes.reading import disruption
 from tonnage.cluster.ending.disrupting import answer_eviction
 from tonnage.cluster.messages.disruption import (
+    TAINT_EVENT_REASON,
     Disruption,
     disruption_condition,
     format_preempted_event,
+    format_taint_event,
 )
 from tonnage.cluster.messages.rejection import PREFIX, format_rejection, parse_rejection, rejection_reason
 from tonnage.cluster.node.rejecting import kubelet_rejection
@@ -239,7 +241,7 @@ def taint(bench: Bench) -> Outcome:
     bench.must(bench.api.patch(path, {"spec": {"taints": [*before, mark]}}))
     try:
         pod = bench.await_pod("tainted", _going, seconds=40)
-        event = bench.await_event("tainted", "TaintManagerEviction")
+        event = bench.await_event("tainted", TAINT_EVENT_REASON)
         # A pod bound while the taint stands is refused by the kubelet itself.
         late = a_pod("refused-taint", bench.node_name, shell("c", "true"), finalizers=[HOLD])
         refused = rejected(bench, late)
@@ -248,7 +250,7 @@ def taint(bench: Bench) -> Outcome:
     condition = disruption_condition(Disruption.TAINT)
     predicted: Facts = {
         "DisruptionTarget": f"{condition.reason}: {condition.message}",
-        "event": f"Normal: Marking for deletion Pod {bench.namespace}/tainted",
+        "event": f"Normal: {format_taint_event(f'{bench.namespace}/tainted')}",
         "phase": "Failed",
     }
     real: Facts = {

@@ -9,7 +9,7 @@ from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.killing import as_pod
 from conformance.nodes.manifests import Json, a_pod, filled, shell
 from conformance.nodes.reading import disruption
-from tonnage.cluster.messages.eviction import format_eviction, parse_eviction
+from tonnage.cluster.messages.eviction import EVICTED, format_eviction, parse_eviction
 from tonnage.cluster.node.local_storage import Breach, limit_breach
 from tonnage.cluster.node.usage import PodUsage
 from tonnage.cluster.objects import Pod
@@ -32,11 +32,11 @@ def _evicted(bench: Bench, manifest: Json, expected: Breach) -> Outcome:
         return pod.status.phase == "Failed"
 
     pod = bench.await_pod(name, over, seconds=60)
-    event = bench.await_event(name, "Evicted")
+    event = bench.await_event(name, EVICTED)
     text = format_eviction(expected)
     predicted: Facts = {
         "phase": "Failed",
-        "reason": "Evicted",
+        "reason": EVICTED,
         "message": text,
         "event": f"Warning: {text}",
         "DisruptionTarget": None,

@@ -11,8 +11,16 @@ from conformance.nodes.case import Facts, Outcome, caused
 from conformance.nodes.killing import as_pod
 from conformance.nodes.manifests import TERMINATION_LOG, Json, a_pod, python, shell
 from tonnage.cluster.node.allocatable import kubepods_memory_limit, node_allocatable
-from tonnage.cluster.node.local_storage import empty_dir_size
-from tonnage.cluster.node.oom import container_memory_limit, oom_score_adjust, pod_memory_limit
+from tonnage.cluster.node.memory_volumes import DEFAULT_SHM_BYTES, NO_SPACE, memory_volume_size, stopped_by
+from tonnage.cluster.node.oom import (
+    Victim,
+    after_oom_kill,
+    container_memory_limit,
+    kills_whole_container,
+    oom_score_adjust,
+    plain_reason,
+    pod_memory_limit,
+)
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.resources import all_containers
 from tonnage.units import parse_quantity
@@ -145,34 +153,51 @@ _FILL_SHM = (
     "except OSError as e:\n"
     "    sys.exit(e.errno)\n"
 )
+_FILL_AND_REPORT = f'{_SHM}; exec python3 -c "{_FILL_SHM}"'
 
 
-def _shm(name: str, bench: Bench, *, size: str | None, limit: str | None) -> Outcome:
-    volume: Json = {"name": "shm", "emptyDir": {"medium": "Memory", **({"sizeLimit": size} if size else {})}}
-    container = shell(
-        "c",
-        f'{_SHM}; exec python3 -c "{_FILL_SHM}"',
-        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],
-        **({"limits": {"memory": limit}} if limit else {}),
-    )
-    manifest = a_pod(name, bench.node_name, container, volumes=[volume])
-    node = bench.node()
-    expected = empty_dir_size(
-        size_limit=parse_quantity(size).value() if size else None,
-        pod_memory_limit=pod_memory_limit(as_pod(manifest)),
-        node_allocatable_memory=parse_quantity(node.status.allocatable["memory"]).value(),
-    )
+_INTERPRETER = 1 << 20
+"""At least this much of the filling process is memory of another kind."""
+
+
+def _filled(bench: Bench, manifest: Json, size: int) -> Outcome:
+    """A container fills a memory volume of this size, and ends with the number of the error it is given."""
+    as_seen = as_pod(manifest)
+    (container,) = as_seen.spec.containers
+    limit = container_memory_limit(as_seen, container)
+    ending = f"{plain_reason(NO_SPACE)} {NO_SPACE}"
+    if stopped_by(size, container_memory_limit=limit, also_held=_INTERPRETER) is not None:
+        whole = kills_whole_container(cgroup_version=bench.cgroup_version)
+        killed = after_oom_kill(Victim.PID_1, whole_container=whole)
+        assert killed is not None
+        ending = f"{killed.reason} {killed.exit_code}"
     pod = bench.run(manifest)
     end = pod.status.container_statuses[0].state.terminated
     return Outcome(
-        # Full is ENOSPC (28) to whoever writes: an application's error, no eviction, no OOM.
-        predicted={"bytes": expected, "ending": "Error 28", "pod reason": ""},
+        predicted={"bytes": size, "ending": ending, "pod reason": ""},
         real={
             "bytes": (_number(pod, "c") or 0) * 1024,
             "ending": f"{end.reason} {end.exit_code}" if end else None,
             "pod reason": pod.status.reason,
         },
     )
+
+
+def _shm(name: str, bench: Bench, *, size: str, limit: str) -> Outcome:
+    container = shell(
+        "c",
+        _FILL_AND_REPORT,
+        volumeMounts=[{"name": "shm", "mountPath": "/dev/shm"}],
+        limits={"memory": limit},
+    )
+    volume = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+    manifest = a_pod(name, bench.node_name, container, volumes=[volume])
+    expected = memory_volume_size(
+        size_limit=parse_quantity(size).value(),
+        pod_memory_limit=pod_memory_limit(as_pod(manifest)),
+        node_allocatable_memory=parse_quantity(bench.node().status.allocatable["memory"]).value(),
+    )
+    return _filled(bench, manifest, expected)
 
 
 @caused(
@@ -184,25 +209,19 @@ def shm_limited(bench: Bench) -> Outcome:
     return _shm("shm-limited", bench, size="32Mi", limit="200Mi")
 
 
-@caused("a memory volume larger than the pod's limit", "memory volume size")
+@caused(
+    "a memory volume larger than the pod's limit",
+    "memory volume size",
+    "a memory volume is its writer's memory",
+)
 def shm_larger_than_pod(bench: Bench) -> Outcome:
-    # The size is the pod's limit, and what is written counts as the container's memory: it is killed first.
-    outcome = _shm("shm-large", bench, size="512Mi", limit="64Mi")
-    return Outcome(predicted=outcome.predicted | {"ending": "OOMKilled 137"}, real=outcome.real)
+    return _shm("shm-large", bench, size="512Mi", limit="64Mi")
 
 
 @caused("/dev/shm without a volume", "default /dev/shm is 64 MiB")
 def shm_default(bench: Bench) -> Outcome:
-    script = f'{_SHM}; exec python3 -c "{_FILL_SHM}"'
-    pod = bench.run(a_pod("shm-default", bench.node_name, shell("c", script, limits={"memory": "200Mi"})))
-    end = pod.status.container_statuses[0].state.terminated
-    return Outcome(
-        predicted={"bytes": 64 << 20, "ending": "Error 28"},
-        real={
-            "bytes": (_number(pod, "c") or 0) * 1024,
-            "ending": f"{end.reason} {end.exit_code}" if end else None,
-        },
-    )
+    container = shell("c", _FILL_AND_REPORT, limits={"memory": "200Mi"})
+    return _filled(bench, a_pod("shm-default", bench.node_name, container), DEFAULT_SHM_BYTES)
 
 
 @caused("the agent inside a container", "agent reads its own container's cgroup")

@@ -78,11 +78,6 @@ def pod_limits(
     return limits
 
 
-def pod_scoring_requests(pod: Pod) -> Amounts:
-    """The requests that scheduling scores use: every container counts for at least 100m cpu and 200 MiB."""
-    return pod_requests(pod, missing=SCORING_DEFAULTS)
-
-
 def container_requests(container: Container) -> Amounts:
     """What one container requests, as written."""
     return amounts(container.resources.requests)

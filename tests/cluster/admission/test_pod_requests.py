@@ -6,13 +6,7 @@ from admission_builders import a_container, a_pod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cluster.resources import (
-    amounts,
-    pod_limits,
-    pod_requests,
-    pod_scoring_requests,
-    texts,
-)
+from tonnage.cluster.resources import SCORING_DEFAULTS, amounts, pod_limits, pod_requests, texts
 
 
 def sidecar(name="s", **resources):
@@ -110,7 +104,7 @@ def test_a_finished_resize_downwards_still_counts_what_the_node_holds():
 def test_scores_assume_a_little_of_every_container_that_asks_for_nothing():
     pod = a_pod(a_container("a"), a_container("b", requests={"cpu": "0"}))
 
-    scoring = pod_scoring_requests(pod)
+    scoring = pod_requests(pod, missing=SCORING_DEFAULTS)
 
     assert scoring["cpu"].milli() == 100
     assert scoring["memory"].value() == 2 * 200 * 2**20

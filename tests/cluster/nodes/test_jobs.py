@@ -9,8 +9,10 @@ from tonnage.cluster.ending.jobs import (
     apply_failure_policy,
     counts_against_backoff_limit,
     is_failed,
+    most_attempts,
     parse_indexes,
     retry_delay_seconds,
+    status_counts,
     verdict,
 )
 
@@ -189,3 +191,46 @@ def test_index_lists_are_read_back(indexes):
 
 def test_index_intervals_stop_at_the_last_completion():
     assert parse_indexes("1,3-9", 5) == {1, 3, 4}
+
+
+def counted(job, pods, **parts):
+    found = status_counts(job, pods, **parts)
+    return found.failed, found.succeeded
+
+
+def test_the_status_counts_what_is_not_ignored():
+    job = a_job(backoffLimit=6, podFailurePolicy=policy(IGNORE_DISRUPTION))
+    pods = [a_failed_pod("a", 1), a_failed_pod("b", 137, conditions=DISRUPTED)]
+    assert counted(job, pods) == (1, 0)
+
+
+def test_the_status_adds_to_what_it_has_counted_before():
+    job = a_job(backoffLimit=6, completions=3, status={"failed": 2, "succeeded": 1})
+    old = a_pod("old", status={"phase": "Failed"})
+    done = a_pod("done", finalizers=TRACKED, status={"phase": "Succeeded"})
+    assert counted(job, [old, done, a_failed_pod("new")]) == (3, 2)
+
+
+def test_pods_of_a_failed_job_count_as_failed_before_they_end():
+    job = a_job(backoffLimit=0, parallelism=2, completions=2)
+    at_work = a_pod("at-work", finalizers=TRACKED, status={"phase": "Running"})
+    assert counted(job, [at_work]) == (0, 0)
+    assert counted(job, [a_failed_pod("a"), at_work]) == (2, 0)
+    assert counted(a_job(activeDeadlineSeconds=3), [at_work], active_seconds=3) == (1, 0)
+
+
+def test_indexes_beyond_completions_are_not_counted():
+    job = a_job(completionMode="Indexed", completions=1, parallelism=1)
+
+    def at(index, phase):
+        annotations = {"batch.kubernetes.io/job-completion-index": str(index)}
+        return a_pod(f"p{index}", finalizers=TRACKED, annotations=annotations, status={"phase": phase})
+
+    assert counted(job, [at(0, "Succeeded"), at(1, "Succeeded")]) == (0, 1)
+    assert counted(job, [at(1, "Failed")]) == (0, 0)
+
+
+def test_the_limit_is_one_less_than_the_attempts_with_never_and_no_number_of_pods_with_on_failure():
+    assert most_attempts(a_job(backoffLimit=3)) == 4
+    assert most_attempts(a_job()) == 7
+    assert most_attempts(a_job(backoffLimit=3, restart_policy="OnFailure")) is None

@@ -3,7 +3,7 @@
 from node_builders import GIB, MIB, a_container, a_pod, usage
 
 from tonnage.cluster.messages.eviction import ContainerOverLimit, EmptyDirOverLimit, PodOverLimit
-from tonnage.cluster.node.local_storage import empty_dir_size, limit_breach
+from tonnage.cluster.node.local_storage import limit_breach
 
 
 def measured(*, total=0, volume=0, logs=0, rootfs=0):
@@ -65,9 +65,3 @@ def test_unmeasured_and_critical_pods_are_left_alone():
 def test_a_zero_size_limit_is_no_limit():
     pod = a_pod("p", a_container(), volumes=[{"name": "v", "emptyDir": {"sizeLimit": "0"}}])
     assert limit_breach(pod, measured(volume=GIB)) is None
-
-
-def test_a_memory_volume_holds_the_smallest_of_three_bounds():
-    assert empty_dir_size(size_limit=None, pod_memory_limit=None, node_allocatable_memory=9) == 9
-    assert empty_dir_size(size_limit=8, pod_memory_limit=4, node_allocatable_memory=9) == 4
-    assert empty_dir_size(size_limit=2, pod_memory_limit=4, node_allocatable_memory=9) == 2

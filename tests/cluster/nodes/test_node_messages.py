@@ -8,8 +8,10 @@ from node_builders import a_container, a_pod
 from tonnage.cluster.messages.disruption import (
     format_budget_cause,
     format_preempted_event,
+    format_taint_event,
     parse_budget_cause,
     parse_preempted_event,
+    parse_taint_event,
 )
 from tonnage.cluster.messages.eviction import (
     ContainerOverLimit,
@@ -19,7 +21,9 @@ from tonnage.cluster.messages.eviction import (
     Offender,
     PodOverLimit,
     format_eviction,
+    format_reclaiming,
     parse_eviction,
+    parse_reclaiming,
 )
 from tonnage.cluster.messages.job import (
     ConditionMatched,
@@ -131,6 +135,24 @@ def test_budget_causes_round_trip(budget, needs, has):
 @given(names, names)
 def test_preemption_events_round_trip(uid, node):
     assert parse_preempted_event(format_preempted_event(uid, node)) == (uid, node)
+
+
+@given(names, names, st.booleans())
+def test_taint_events_round_trip(namespace, name, spared):
+    pod = f"{namespace}/{name}"
+    assert parse_taint_event(format_taint_event(pod, spared=spared)) == (pod, spared)
+
+
+def test_taint_events_read_as_the_controller_writes_them():
+    assert format_taint_event("ns/p") == "Marking for deletion Pod ns/p"
+    assert parse_taint_event("Cancelling deletion of Pod ns/p") == ("ns/p", True)
+    assert parse_taint_event("Marking for deletion Node n") is None
+
+
+def test_a_node_says_what_it_tries_to_reclaim():
+    assert format_reclaiming("memory") == "Attempting to reclaim memory"
+    assert parse_reclaiming("Attempting to reclaim ephemeral-storage") == "ephemeral-storage"
+    assert parse_reclaiming("Node is healthy") is None
 
 
 @given(st.integers(0, 19))

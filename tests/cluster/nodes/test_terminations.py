@@ -5,6 +5,7 @@ from node_builders import a_container, a_pod, ended, running, statuses
 
 from tonnage.cluster.ending.terminations import (
     KILLED_ENDINGS,
+    back_off_event,
     crash_loop_message,
     go_duration,
     init_failed,
@@ -110,3 +111,8 @@ def test_a_finished_pod_says_so_in_its_conditions():
 def test_a_container_killed_with_its_pod_shows_137_one_way_or_the_other():
     assert {end.exit_code for end in KILLED_ENDINGS} == {137}
     assert [end.reason for end in KILLED_ENDINGS] == ["Error", "ContainerStatusUnknown"]
+
+
+def test_the_back_off_event_names_container_and_pod():
+    pod = a_pod("p")
+    assert back_off_event(pod, "c") == "Back-off restarting failed container c in pod p_ns(uid-p)"

@@ -13,6 +13,7 @@ from tonnage.cluster.scheduling import (
     Unschedulable,
     schedule,
 )
+from tonnage.cluster.scheduling.preempting import candidates_to_find
 
 
 def outcome(pod: Pod, view: ClusterView) -> Unschedulable:
@@ -153,3 +154,19 @@ def test_asking_changes_nothing() -> None:
     assert outcome(IMPORTANT, view) == outcome(IMPORTANT, view)
     assert list(view.nodes["a"].pods) == ["uid-x"]
     assert view.nodes["a"].requested.cpu == 4000
+
+
+def test_where_very_many_nodes_could_be_freed_the_answer_says_that_only_a_part_is_compared() -> None:
+    def sampled(nodes: int, *, guarded: bool = False) -> bool:
+        names = [f"n{i}" for i in range(nodes)]
+        budgets = [a_budget("b", labels={"app": "x"}, allowed=0)] if guarded else []
+        pods = [full(f"p-{name}", name, labels={"app": "x"}) for name in names]
+        view = ClusterView([a_node(name) for name in names], pods, budgets=budgets)
+        preemption = outcome(IMPORTANT, view).preemption
+        assert isinstance(preemption, Preempts)
+        return preemption.sampled
+
+    assert not sampled(100)
+    assert sampled(101)
+    assert not sampled(101, guarded=True)  # the search goes on until a budget would hold
+    assert [candidates_to_find(n) for n in (3, 100, 500, 5000)] == [3, 100, 100, 500]

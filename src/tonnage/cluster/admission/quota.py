@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tonnage.cluster.admission.quota_scopes import is_in_all_scopes, scopes, takes_claims
-from tonnage.cluster.admission.resource_names import HUGEPAGES, REQUESTS, is_extended, is_native
+from tonnage.cluster.admission.resource_names import REQUESTS, is_extended, is_native
 from tonnage.cluster.messages.quota import (
     MustSpecify,
     NegativeUsage,
@@ -23,6 +23,7 @@ from tonnage.cluster.messages.quota import (
 )
 from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
 from tonnage.cluster.resources import (
+    HUGEPAGES,
     Amounts,
     add_to,
     all_containers,

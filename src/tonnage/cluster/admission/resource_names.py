@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from tonnage.cluster.admission.faults import invalid, unsupported
 from tonnage.cluster.admission.naming import qualified_name_faults
+from tonnage.cluster.resources import HUGEPAGES
 from tonnage.units import Quantity, try_quantity
 
-HUGEPAGES = "hugepages-"
 REQUESTS = "requests."
 
 _CONTAINER = {"cpu", "memory", "ephemeral-storage"}

@@ -47,6 +47,14 @@ class PolicyVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """What a Job's status counts; an indexed Job counts the indexes that succeeded, not the pods."""
+
+    failed: int
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """How the Job ends: the terminal condition, its reason and its text."""
 
@@ -117,7 +125,7 @@ def verdict(job: Job, pods: Sequence[Pod], *, active_seconds: float = 0.0) -> Ve
 
     Pods that still carry the tracking finalizer are not in `status` yet and are added to its counts.
     """
-    new = [pod for pod in pods if TRACKING_FINALIZER in pod.metadata.finalizers]
+    new = _uncounted(pods)
     return (
         _failure_policy_verdict(job, pods)
         or _limit_verdict(job, pods, new, active_seconds)
@@ -125,6 +133,29 @@ def verdict(job: Job, pods: Sequence[Pod], *, active_seconds: float = 0.0) -> Ve
         or _success_policy_verdict(job, new)
         or _completion_verdict(job, pods, new)
     )
+
+
+def status_counts(job: Job, pods: Sequence[Pod], *, active_seconds: float = 0.0) -> Counts:
+    """The status once these pods are counted.
+
+    When the Job has failed, its pods that have not ended count as failed too: they are being taken away.
+    """
+    found = verdict(job, pods, active_seconds=active_seconds)
+    given_up = found is not None and found.condition == "Failed"
+    failed = sum(
+        (is_failed(job, pod) or (given_up and pod.status.phase != "Succeeded"))
+        and apply_failure_policy(job, pod).counts
+        for pod in _uncounted(pods)
+        if job.spec.completion_mode != "Indexed" or completion_index(pod) in range(job.spec.completions or 0)
+    )
+    return Counts(job.status.failed + failed, _succeeded(job, _uncounted(pods)))
+
+
+def most_attempts(job: Job) -> int | None:
+    """How many pods may fail, the last one included, before the Job does; None where restarts decide."""
+    if job.spec.template.spec.restart_policy == "OnFailure":
+        return None
+    return backoff_limit(job) + 1
 
 
 def restarts(pods: Iterable[Pod]) -> int:
@@ -226,19 +257,27 @@ def _completion_verdict(job: Job, pods: Iterable[Pod], new: Sequence[Pod]) -> Ve
         pod.status.phase not in {"Succeeded", "Failed"} and pod.metadata.deletion_timestamp is None
         for pod in pods
     )
-    if job.spec.completion_mode == "Indexed":
-        succeeded = len(_succeeded_indexes(job, new))
-    else:
-        succeeded = job.status.succeeded + sum(pod.status.phase == "Succeeded" for pod in new)
-    if succeeded >= (job.spec.completions or 1) and not active:
+    if _succeeded(job, new) >= (job.spec.completions or 1) and not active:
         return _plain(Ending.COMPLETIONS)
     return None
 
 
+def _uncounted(pods: Iterable[Pod]) -> list[Pod]:
+    return [pod for pod in pods if TRACKING_FINALIZER in pod.metadata.finalizers]
+
+
+def _succeeded(job: Job, new: Iterable[Pod]) -> int:
+    if job.spec.completion_mode == "Indexed":
+        return len(_succeeded_indexes(job, new))
+    return job.status.succeeded + sum(pod.status.phase == "Succeeded" for pod in new)
+
+
 def _succeeded_indexes(job: Job, new: Iterable[Pod]) -> frozenset[int]:
-    before = parse_indexes(job.status.completed_indexes, job.spec.completions or 0)
+    """Indexes that are done; those beyond `completions` (a Job made smaller) are not counted."""
+    completions = job.spec.completions or 0
+    before = parse_indexes(job.status.completed_indexes, completions)
     now = {completion_index(pod) for pod in new if pod.status.phase == "Succeeded"}
-    return before | frozenset(index for index in now if index is not None)
+    return before | frozenset(index for index in now if index is not None and index < completions)
 
 
 def _matching_container(pod: Pod, requirement: Mapping[str, Any]) -> ContainerStatus | None:

@@ -27,6 +27,10 @@ LOST = TerminatedState(
 """The kubelet no longer found the container it had killed, and made the code up."""
 KILLED_ENDINGS = (KILLED, LOST)
 """What a container killed with its pod may show; disk pressure sweeps the dead, and then they are lost."""
+CRASH_LOOP = "CrashLoopBackOff"
+"""Why a container waits that keeps ending."""
+NOT_YET = "PodInitializing"
+"""Why a container waits whose pod's init containers are not through."""
 FIRST_BACKOFF_SECONDS = 10
 MAX_BACKOFF_SECONDS = 300
 
@@ -51,9 +55,13 @@ def restart_delay_seconds(restarts: int) -> int:
 
 def crash_loop_message(pod: Pod, container: str, delay_seconds: int) -> str:
     """The waiting message beside the reason CrashLoopBackOff."""
-    meta = pod.metadata
-    full_name = f"{meta.name}_{meta.namespace}({meta.uid})"
-    return f"back-off {go_duration(delay_seconds)} restarting failed container={container} pod={full_name}"
+    delay = go_duration(delay_seconds)
+    return f"back-off {delay} restarting failed container={container} pod={_full_name(pod)}"
+
+
+def back_off_event(pod: Pod, container: str) -> str:
+    """The text of the `BackOff` event."""
+    return f"Back-off restarting failed container {container} in pod {_full_name(pod)}"
 
 
 def go_duration(seconds: int) -> str:
@@ -98,6 +106,12 @@ def terminal_conditions(phase: str) -> tuple[Condition, ...]:
     if phase == "Succeeded":
         return (*ended, Condition(type="Initialized", status="True", reason=reason))
     return ended
+
+
+def _full_name(pod: Pod) -> str:
+    """A pod as the kubelet's texts name it."""
+    meta = pod.metadata
+    return f"{meta.name}_{meta.namespace}({meta.uid})"
 
 
 def _init_progress(pod: Pod, by_name: dict[str, ContainerStatus]) -> tuple[bool, bool]:

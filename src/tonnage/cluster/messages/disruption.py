@@ -24,6 +24,7 @@ DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_TEXT = "Pod was active on the node longer than the specified deadline"
 KUBELET_PREEMPTION_REASON = "Preempting"
 KUBELET_PREEMPTION_TEXT = "Preempted in order to admit critical pod"
+TAINT_EVENT_REASON = "TaintManagerEviction"
 SHUTDOWN_REASON = "Terminated"
 SHUTDOWN_TEXT = "Pod was terminated in response to imminent node shutdown."
 
@@ -52,6 +53,7 @@ CRITICAL_POD_TEXT = "Pod was preempted by Kubelet to accommodate a critical pod.
 
 # By uid now, by namespace/name in old clusters, and for some versions between without saying who.
 _PREEMPTED_EVENT = re.compile(r"Preempted by (?:a pod|(?:pod )?(?P<by>\S+)) on node (?P<node>\S+)")
+_TAINT_EVENT = re.compile(r"(?P<what>Marking for deletion|Cancelling deletion of) Pod (?P<pod>\S+)")
 _HEALTHY = re.compile(
     r"The disruption budget (?P<budget>\S+) needs (?P<needs>\d+) healthy pods and has (?P<has>\d+) currently"
 )
@@ -80,6 +82,17 @@ def parse_preempted_event(text: str) -> tuple[str, str] | None:
     """Who preempted (uid, old namespace/name, or empty where the text does not say), and on which node."""
     found = _PREEMPTED_EVENT.fullmatch(text)
     return (found["by"] or "", found["node"]) if found else None
+
+
+def format_taint_event(pod: str, *, spared: bool = False) -> str:
+    """The `TaintManagerEviction` event of a pod (namespace/name); spared when the taint went in time."""
+    return f"{'Cancelling deletion of' if spared else 'Marking for deletion'} Pod {pod}"
+
+
+def parse_taint_event(text: str) -> tuple[str, bool] | None:
+    """Which pod (namespace/name), and whether it was spared."""
+    found = _TAINT_EVENT.fullmatch(text)
+    return (found["pod"], found["what"].startswith("Cancelling")) if found else None
 
 
 def format_budget_cause(budget: str, needs: int, has: int) -> str:

@@ -66,6 +66,11 @@ class NodeHadCondition:
 
 Eviction = NodeLow | EmptyDirOverLimit | PodOverLimit | ContainerOverLimit | NodeHadCondition
 
+EVICTED = "Evicted"
+"""The pod's `status.reason`, and the event's, for all of them."""
+THRESHOLD_MET = "EvictionThresholdMet"
+"""The reason of the node's own event."""
+
 LOCAL_STORAGE = (EmptyDirOverLimit, PodOverLimit, ContainerOverLimit)
 """The kinds that carry no DisruptionTarget: the pod broke its own limit."""
 
@@ -88,6 +93,7 @@ _POD = re.compile(
 _CONTAINER = re.compile(
     r'Container (?P<container>\S+) exceeded its local ephemeral storage limit "(?P<limit>[^"]+)"\. ?'
 )
+_RECLAIMING = "Attempting to reclaim "
 # Kubelets before 1.24 wrote "Pod " where "Pod was rejected: " stands now; the event has neither.
 _CONDITION = re.compile(r"(?:Pod was rejected: |Pod )?The node had condition: \[(?P<conditions>[^\]]*)\]\. ?")
 
@@ -118,6 +124,16 @@ def format_eviction(eviction: Eviction) -> str:
             return f"The node had condition: [{' '.join(conditions)}]. "
         case NodeLow():
             return _format_low(eviction)
+
+
+def format_reclaiming(resource: str) -> str:
+    """The text of the node's `EvictionThresholdMet` event."""
+    return _RECLAIMING + resource
+
+
+def parse_reclaiming(text: str) -> str | None:
+    """Which resource the node is short of."""
+    return text.removeprefix(_RECLAIMING) if text.startswith(_RECLAIMING) else None
 
 
 def _parse_low(text: str) -> NodeLow | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tonnage.cluster.messages.eviction import NodeHadCondition, format_eviction, parse_eviction
+from tonnage.cluster.messages.eviction import EVICTED, NodeHadCondition, format_eviction, parse_eviction
 
 PREFIX = "Pod was rejected: "
 
@@ -99,7 +99,7 @@ def rejection_reason(rejection: Rejection) -> str:
         case ShuttingDown():
             return "NodeShutdown"
         case NodeHadCondition():
-            return "Evicted"
+            return EVICTED
         case Unexpected(reason=reason):
             return reason
 

@@ -34,13 +34,6 @@ def limit_breach(pod: Pod, usage: PodUsage | None, *, dedicated_image_fs: bool =
     )
 
 
-def empty_dir_size(
-    *, size_limit: int | None, pod_memory_limit: int | None, node_allocatable_memory: int
-) -> int:
-    """Bytes a memory-backed emptyDir can hold: the smallest of sizeLimit, the pod's limit and the node's."""
-    return min(bound for bound in (size_limit, pod_memory_limit, node_allocatable_memory) if bound)
-
-
 def _empty_dir_breach(pod: Pod, usage: PodUsage) -> EmptyDirOverLimit | None:
     used = {volume.name: volume.used_bytes for volume in usage.volumes}
     for volume in pod.spec.volumes:
