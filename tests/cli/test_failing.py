@@ -50,6 +50,31 @@ def test_every_spelling_of_json_is_understood(words: list[str]) -> None:
     assert not wants_json([])
 
 
+def test_a_long_problem_keeps_to_the_terminals_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    long = Problem(code="KUBE-013", what="the certificate " + "is not trusted " * 6, hint="look again " * 12)
+
+    exit_with(UnreachableError(long))
+
+    shown = capsys.readouterr().err
+    assert max(map(len, shown.splitlines())) <= 60
+    assert " ".join(shown.split()) == " ".join(long.as_text().split())
+
+
+@pytest.mark.parametrize(
+    "words", [["snapshot", "--bogus"], ["chek"], ["schema", "foo"], ["check"], ["sandbox", "upp"]]
+)
+def test_a_wrong_call_is_json_for_those_who_asked_for_json(words: list[str]) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "tonnage", *words, "-o", "json"], capture_output=True, text=True, check=False
+    )
+
+    assert finished.returncode == 2
+    assert json.loads(finished.stdout)["errors"][0]["code"] == "CLI-001"
+
+
 def test_usage_errors_exit_with_two() -> None:
     assert UsageError(PROBLEM).exit_code == 2
 

@@ -9,8 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from tonnage.cli.snapshot import print_all
+from tonnage.cli.target import Looking
+from tonnage.errors import ForbiddenError
+from tonnage.kube.client import KubeClient
+from tonnage.kube.kubeconfig import Access
+from tonnage.kube.port import KubeCluster
 from tonnage.kube.saved import API_VERSION
 from tonnage.sandbox import Sandbox
 
@@ -99,6 +106,48 @@ def test_a_snapshot_printed_to_a_file_is_a_snapshot(saved: Path, tmp_path: Path)
         tonnage("snapshot", "--on", str(again)).stdout.splitlines()[1:]
         == (tonnage("snapshot", "--on", str(saved)).stdout.splitlines()[1:])
     )
+
+
+def test_a_refusal_on_the_way_prints_no_half_snapshot(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        """Everything may be listed but pods."""
+        if request.url.path == "/version":
+            return httpx2.Response(200, json={"gitVersion": "v1.36.4"})
+        if request.url.path.endswith("/pods"):
+            return httpx2.Response(403, json={"kind": "Status", "message": 'User "a" cannot list pods'})
+        return httpx2.Response(200, json={"items": [], "metadata": {}})
+
+    access = Access(context="c", server="https://c.test")
+    cluster = KubeCluster(KubeClient(access, transport=httpx2.MockTransport(answer)))
+
+    with pytest.raises(ForbiddenError):
+        print_all(Looking(cluster, "ml"))
+    assert capsysbinary.readouterr().out == b""
+
+
+def test_a_cluster_document_printed_to_a_file_is_a_snapshot(tmp_path: Path) -> None:
+    document = Path(__file__).parents[2] / "examples" / "04-cluster" / "cluster.yaml"
+    saved = tmp_path / "lab.json"
+
+    saved.write_text(tonnage("snapshot", "--on", str(document), "-o", "json").stdout)
+
+    drawn = [tonnage("snapshot", "--on", str(file)).stdout.split("nodes", 1)[1] for file in (document, saved)]
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("command", ["snapshot", "doctor"])
+def test_a_namespace_that_is_not_there_is_said_to_be_missing(saved: Path, command: str) -> None:
+    document = json.loads(saved.read_text())
+    items = [{"metadata": {"name": name}} for name in ("default", "ml")]
+    document["resources"]["namespaces"] = {"apiVersion": "v1", "kind": "Namespace", "items": items}
+    saved.write_text(json.dumps(document))
+
+    done = tonnage(command, "--on", str(saved), "-n", "mll")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no namespace 'mll'" in done.stderr
+    assert "did you mean 'ml'?" in done.stderr
+    assert "there is no namespace" not in tonnage(command, "--on", str(saved), "-n", "ml").stderr
 
 
 def test_a_reader_that_leaves_early_sees_no_traceback(saved: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tonnage.cli.main import cli
 from tonnage.cli.target import Looking, find_cluster
 from tonnage.errors import DocumentError, TonnageError, UsageError
-from tonnage.kube.fixed import FixedCluster
 from tonnage.kube.port import KubeCluster
 from tonnage.kube.saved import API_VERSION, SavedCluster
 
@@ -81,9 +81,17 @@ def test_a_cluster_document_gives_its_nodes_ready_and_free(home: Path) -> None:
     cluster = find_cluster("lab.yaml")
     found = cluster.observe()
 
-    assert isinstance(cluster, FixedCluster)
     assert [node.status.allocatable["nvidia.com/gpu"] for node in found.nodes] == ["8", "8", "8"]
-    assert cluster.target.kind == "cluster file"
+    assert str(cluster.target) == "cluster file lab.yaml, nothing runs on it"
+    assert found.source == "cluster file lab.yaml"
+
+
+def test_a_cluster_document_can_be_saved_as_a_snapshot(home: Path) -> None:
+    (home / "lab.yaml").write_text(CLUSTER)
+    with (home / "lab-saved.json").open("wb") as file:
+        find_cluster("lab.yaml").save(file)
+
+    assert find_cluster("lab-saved.json").observe().nodes == find_cluster("lab.yaml").observe().nodes
 
 
 def test_a_broken_document_is_a_document_error(home: Path) -> None:
@@ -117,6 +125,17 @@ def test_a_folder_is_not_a_cluster(home: Path) -> None:
 
     with pytest.raises(UsageError, match="a folder"):
         find_cluster("./folder.json")
+    with pytest.raises(UsageError, match="a folder"):
+        find_cluster(".")
+
+
+def test_a_missing_document_is_begun_by_a_call_that_works(home: Path) -> None:
+    with pytest.raises(UsageError, match="tonnage init --kind cluster") as missing:
+        find_cluster("gone.yaml")
+
+    words = str(missing.value.problem.hint).split("`")[1].split()[1:]
+    assert cli.main(words, standalone_mode=False) == 0
+    assert find_cluster(str(home / "cluster.yaml")).observe().nodes
 
 
 def test_an_unknown_context_suggests_the_nearest() -> None:

@@ -99,6 +99,23 @@ def test_a_connection_that_breaks_is_tried_again() -> None:
     assert len(list_pods(client_of(script))) == 1
 
 
+def test_plain_http_to_a_tls_server_is_an_address_to_mend() -> None:
+    answer = httpx2.Response(400, text="Client sent an HTTP request to an HTTPS server.\n")
+
+    error = problem_of(answer)
+
+    assert (error.exit_code, error.problem.code) == (3, "KUBE-013")
+    assert "https://" in str(error.problem.hint)
+
+
+def test_a_web_server_without_a_version_is_not_a_cluster() -> None:
+    with (
+        pytest.raises(UnreachableError, match="not Kubernetes'"),
+        client_of(Script(httpx2.Response(404, text="Not Found"))) as client,
+    ):
+        client.server_version()
+
+
 def test_a_login_page_instead_of_an_api_is_recognised() -> None:
     error = problem_of(httpx2.Response(200, text="<html>please log in</html>"))
 

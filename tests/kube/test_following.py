@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 from kube_faults import Stream, client_of, line, page, pod
 
+from tonnage.cluster.port import Target
 from tonnage.kube.following import Follower
 from tonnage.kube.port import KubeCluster
 from tonnage.kube.saved import API_VERSION, SavedCluster, parse_saved
@@ -51,7 +52,7 @@ async def test_following_a_file_ends_with_the_file() -> None:
         "metadata": header,
         "resources": {"pods": pods},
     }
-    cluster = SavedCluster(parse_saved(json.dumps(document).encode(), Path("x")), "x")
+    cluster = SavedCluster(parse_saved(json.dumps(document).encode(), Path("x")), Target("snapshot", "x"))
 
     found = [snapshot async for snapshot in Follower(cluster).snapshots(every=0.01)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonnage.cli.target import Looking, target_options
+from tonnage.cli.target import Looking, refuse_missing_namespace, target_options
 
 if TYPE_CHECKING:
     from tonnage.reporting.doctor import Check, DoctorView
@@ -34,7 +34,9 @@ def doctor(looking: Looking, output: str, show_all: bool) -> None:
     from tonnage.kube.examining import gather_facts
     from tonnage.reporting.doctor import examine
 
-    view = examine(gather_facts(looking.cluster, looking.namespace))
+    facts = gather_facts(looking.cluster, looking.namespace)
+    refuse_missing_namespace(facts.snapshot)
+    view = examine(facts)
     if output == "json":
         import msgspec
 

@@ -25,7 +25,7 @@ def exit_with(failure: BaseException) -> int:
         click.echo("stopped; nothing was changed", err=True)
         return 130
     if isinstance(failure, click.ClickException):
-        failure.show()
+        _show_usage(failure)
         return failure.exit_code
     if isinstance(failure, BrokenPipeError):
         # The reader (head, less) went away: silence Python's own complaint at shutdown.
@@ -45,7 +45,7 @@ def show(*problems: Problem) -> None:
         click.echo(json.dumps({"errors": [problem.as_json() for problem in problems]}, indent=2))
         return
     for problem in problems:
-        click.echo(problem.as_text(), err=True)
+        click.echo("\n".join(_fitting(problem.as_text())), err=True)
 
 
 def wants_json(argv: list[str] | None = None) -> bool:
@@ -56,6 +56,28 @@ def wants_json(argv: list[str] | None = None) -> bool:
         word in ("-ojson", "-o=json", "--output=json") or (word in ("-o", "--output") and following == "json")
         for word, following in pairs
     )
+
+
+def _show_usage(failure: click.ClickException) -> None:
+    """A call that has no meaning: click's own words, or the same as JSON for those who asked for it."""
+    if not wants_json():
+        failure.show()
+        return
+    context = getattr(failure, "ctx", None)
+    hint = f"`{context.command_path} -h` shows what it takes" if context is not None else None
+    show(Problem(code="CLI-001", what=failure.format_message(), hint=hint))
+
+
+def _fitting(text: str) -> list[str]:
+    """The lines of a problem in the terminal's width; addresses and commands stay whole."""
+    from tonnage.cli.columns import width, wrapped
+
+    fitting: list[str] = []
+    for line in text.splitlines():
+        # The code ends the first line after two spaces; wrapping would make one of them.
+        fits = len(line) <= width()
+        fitting += [line] if fits else wrapped(line, width(), indent="    ")
+    return fitting
 
 
 def _our_bug(failure: BaseException) -> int:

@@ -11,16 +11,17 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tonnage.cli.target import Looking, target_options
+from tonnage.cli.target import Looking, refuse_missing_namespace, target_options
 
 if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
 
 REDRAW_SECONDS = 2.0
+SPOOLED_BYTES = 64 * 2**20
 
 
 @click.command()
@@ -47,7 +48,7 @@ def snapshot(looking: Looking, output: str, save: Path | None, watch: bool) -> N
         asyncio.run(_watch(looking))
         return
     if output == "json" and save is None:
-        _write_all(looking, sys.stdout.buffer)
+        print_all(looking)
         return
     if save is not None:
         looking = _save(looking, save)
@@ -61,6 +62,7 @@ def snapshot(looking: Looking, output: str, save: Path | None, watch: bool) -> N
 def _show(found: Snapshot, output: str) -> None:
     from tonnage.reporting.snapshot import view_snapshot
 
+    refuse_missing_namespace(found)
     view = view_snapshot(found)
     if output == "summary":
         import msgspec
@@ -79,20 +81,20 @@ def _save(looking: Looking, path: Path) -> Looking:
     from tonnage.kube.saved import SavedCluster, whole_file
 
     with whole_file(path) as file:
-        _write_all(looking, file)
+        looking.cluster.save(file, looking.namespace)
     return Looking(SavedCluster.open(path, now=dt.datetime.now(dt.UTC)), looking.namespace)
 
 
-def _write_all(looking: Looking, file: Any) -> None:
-    from tonnage.errors import Problem, UsageError
+def print_all(looking: Looking) -> None:
+    """Print it when it is whole: half a snapshot and then an error would be no JSON at all."""
+    import shutil
+    import tempfile
 
-    save = getattr(looking.cluster, "save", None)
-    if save is None:
-        kind = looking.cluster.target.kind
-        what = f"a {kind} has no API objects to save"
-        raise UsageError(Problem(code="SNAP-007", what=what, hint="use -o summary for the view as JSON"))
-    save(file, looking.namespace)
-    file.flush()
+    with tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES) as whole:
+        looking.cluster.save(whole, looking.namespace)
+        whole.seek(0)
+        shutil.copyfileobj(whole, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 def _refuse_watching_files(output: str, save: Path | None) -> None:

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tonnage.errors import Problem, TonnageError, UsageError
+from tonnage.errors import Problem, RefusedError, TonnageError, UsageError
 
 if TYPE_CHECKING:
-    from tonnage.cluster.port import ClusterPort
+    from tonnage.cluster.snapshot import Snapshot
+    from tonnage.kube.port import KubeCluster
+    from tonnage.kube.saved import SavedCluster
 
 SNAPSHOT_SUFFIXES = (".json", ".json.gz", ".gz")
 DOCUMENT_SUFFIXES = (".yaml", ".yml")
@@ -36,7 +38,7 @@ DOCUMENT_SUFFIXES = (".yaml", ".yml")
 class Looking:
     """The cluster a command looks at, and the namespace (empty: all)."""
 
-    cluster: ClusterPort
+    cluster: KubeCluster | SavedCluster
     namespace: str = ""
 
     def announce(self) -> None:
@@ -73,7 +75,25 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def find_cluster(on: str | None = None, context: str | None = None) -> ClusterPort:
+def refuse_missing_namespace(snapshot: Snapshot) -> None:
+    """A namespace that is not there holds nothing; say that, rather than show nothing in it."""
+    names = {namespace.metadata.name for namespace in snapshot.namespaces}
+    if not snapshot.namespace or not names or snapshot.namespace in names:
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(snapshot.namespace, names, n=1)
+    raise RefusedError(
+        Problem(
+            code="TARGET-004",
+            what=f"there is no namespace {snapshot.namespace!r}",
+            where=snapshot.source,
+            hint=f"did you mean {near[0]!r}?" if near else "`kubectl get namespaces` lists them",
+        )
+    )
+
+
+def find_cluster(on: str | None = None, context: str | None = None) -> KubeCluster | SavedCluster:
     """The cluster that --on or --context means; without either, the current context."""
     if on is not None and context is not None:
         raise UsageError(
@@ -85,7 +105,7 @@ def find_cluster(on: str | None = None, context: str | None = None) -> ClusterPo
     if word == "sandbox":
         return _sandbox(name or "default")
     path = Path(on).expanduser()
-    is_path = "/" in on or on.startswith("~")
+    is_path = "/" in on or on.startswith("~") or on in (".", "..")
     if path.is_file():
         if not is_path and on in _contexts():
             raise UsageError(
@@ -105,7 +125,7 @@ def find_cluster(on: str | None = None, context: str | None = None) -> ClusterPo
     return _by_context(on)
 
 
-def _by_context(name: str | None) -> ClusterPort:
+def _by_context(name: str | None) -> KubeCluster:
     from tonnage.kube.client import KubeClient
     from tonnage.kube.kubeconfig import find_access
     from tonnage.kube.port import KubeCluster
@@ -123,27 +143,18 @@ def _contexts() -> set[str]:
         return set()
 
 
-def _sandbox(name: str) -> ClusterPort:
+def _sandbox(name: str) -> KubeCluster:
     from tonnage.cluster.port import Target
     from tonnage.kube.client import KubeClient
     from tonnage.kube.kubeconfig import find_access
     from tonnage.kube.port import KubeCluster
     from tonnage.sandbox import find
 
-    sandbox = find(name)
-    if sandbox is None:
-        raise UsageError(
-            Problem(
-                code="TARGET-004",
-                what=f"there is no sandbox {name!r}",
-                hint=f"start it with `tonnage sandbox up --name {name}`; `tonnage sandbox status` lists them",
-            )
-        )
-    access = find_access(os.environ, kubeconfig=sandbox.kubeconfig)
+    access = find_access(os.environ, kubeconfig=find(name).kubeconfig)
     return KubeCluster(KubeClient(access), target=Target("sandbox", name, access.server))
 
 
-def _from_file(path: Path) -> ClusterPort:
+def _from_file(path: Path) -> SavedCluster:
     if _is_document(path):
         return _from_document(path)
     from tonnage.kube.saved import SavedCluster
@@ -162,36 +173,34 @@ def _is_document(path: Path) -> bool:
     return bool(start) and not start.startswith((b"{", b"\x1f\x8b"))
 
 
-def _from_document(path: Path) -> ClusterPort:
-    """The nodes a Cluster document describes, as a cluster nobody uses yet."""
-    from msgspec.structs import replace
+def _from_document(path: Path) -> SavedCluster:
+    """The nodes a Cluster document describes, as a saved cluster nobody uses yet."""
+    import msgspec
 
-    from tonnage.cluster.objects.meta import Condition
-    from tonnage.cluster.objects.node import Node
     from tonnage.cluster.port import Target
-    from tonnage.cluster.snapshot import NOT_DESCRIBED, Gap, Snapshot
-    from tonnage.kube.decoding import decode_object
-    from tonnage.kube.fixed import FixedCluster
+    from tonnage.cluster.snapshot import NOT_DESCRIBED, Gap
     from tonnage.kube.kinds import KINDS
+    from tonnage.kube.saved import API_VERSION, KIND, Header, Saved, SavedCluster, SavedList
     from tonnage.spec.cluster import Cluster
     from tonnage.spec.cluster_nodes import nodes_of
     from tonnage.spec.loading import load_one
 
     document = load_one(path.read_bytes(), str(path), Cluster)
-    ready = (Condition(type="Ready", status="True"),)
-    decoded = (decode_object(node, Node) for node in nodes_of(document))
-    nodes = tuple(replace(node, status=replace(node.status, conditions=ready)) for node in decoded)
+    ready = [{"type": "Ready", "status": "True"}]
+    nodes = [{**node, "status": {**node["status"], "conditions": ready}} for node in nodes_of(document)]
     gaps = tuple(
         Gap(resource=kind.full_name, reason=NOT_DESCRIBED, message="a Cluster document does not tell")
         for kind in KINDS
         if kind.field not in ("nodes", "pods")
     )
-    source = f"cluster file {path}"
-    snapshot = Snapshot(taken_at=dt.datetime.now(dt.UTC), source=source, nodes=nodes, gaps=gaps)
-    return FixedCluster(snapshot, Target("cluster file", str(path), "nothing runs on it"))
+    target = Target("cluster file", str(path), "nothing runs on it")
+    header = Header(taken_at=dt.datetime.now(dt.UTC), source=str(target))
+    items = [msgspec.Raw(msgspec.json.encode(node)) for node in nodes]
+    saved = Saved(API_VERSION, KIND, header, {"nodes": SavedList("v1", "Node", items)}, gaps)
+    return SavedCluster(saved, target)
 
 
 def _save_hint(on: str) -> str:
     if on.endswith(DOCUMENT_SUFFIXES):
-        return "`tonnage init cluster` writes a Cluster document to start from"
+        return "`tonnage init --kind cluster` writes a Cluster document to start from"
     return "save one with `tonnage snapshot --save FILE`"

@@ -137,7 +137,12 @@ class KubeClient:
 
     def server_version(self) -> str:
         """The API server's version, like `v1.36.4`."""
-        return str(self.get_json("/version", Asked("get", "version")).get("gitVersion", ""))
+        try:
+            answer = self.get_json("/version", Asked("get", "version"))
+        except failing.NotInstalledError as error:
+            # Every API server has a version: what answers here is something else (a proxy, a web server).
+            raise failing.not_understood("it has no /version", self.access.server) from error
+        return str(answer.get("gitVersion", "")) if isinstance(answer, dict) else ""
 
     def may(self, permission: Permission) -> Answer:
         """Ask the API server whether we are allowed something."""

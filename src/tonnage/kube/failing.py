@@ -139,6 +139,14 @@ def from_answer(
         return ExpiredError(Problem(code="KUBE-042", what=f"the cluster no longer remembers: {message}"))
     if code == 409:
         return RefusedError(Problem(code="KUBE-060", what=f"cannot {asked}: {message}"))
+    if code == 400 and not status and "HTTP request to an HTTPS server" in message:
+        return UnreachableError(
+            Problem(
+                code="KUBE-013",
+                what="the server wants TLS, and the address says http://",
+                hint="write https:// in the kubeconfig's server",
+            )
+        )
     if code in (400, 405, 406, 415, 422):
         hint = "the message above is the API server's own"
         return RefusedError(

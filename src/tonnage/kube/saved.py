@@ -159,9 +159,9 @@ def parse_saved(data: bytes, path: Path) -> Saved:
 class SavedCluster:
     """A saved snapshot behind the cluster port: everything can be read, nothing can be changed."""
 
-    def __init__(self, saved: Saved, name: str, *, age: str = "") -> None:
+    def __init__(self, saved: Saved, target: Target) -> None:
         self.saved = saved
-        self._name, self._age = name, age
+        self._target = target
 
     @classmethod
     def open(cls, path: Path, *, now: dt.datetime) -> SavedCluster:
@@ -170,11 +170,11 @@ class SavedCluster:
 
         saved = read_saved(path)
         age = format_age(now - saved.metadata.taken_at)
-        return cls(saved, str(path), age=age)
+        return cls(saved, Target("snapshot", str(path), f"taken {age} ago"))
 
     @property
     def target(self) -> Target:
-        return Target("snapshot", self._name, f"taken {self._age} ago" if self._age else "")
+        return self._target
 
     def observe(self, namespace: str = "") -> Snapshot:
         header = self.saved.metadata
@@ -188,7 +188,7 @@ class SavedCluster:
         return assemble(
             found,
             taken_at=header.taken_at,
-            source=f"snapshot {self._name}",
+            source=f"{self._target.kind} {self._target.name}",
             server_version=header.server_version,
             namespace=namespace or header.namespace,
             gaps=gaps,
@@ -228,18 +228,18 @@ class SavedCluster:
         dry_run: bool = False,  # noqa: ARG002 - the port's signature; there is nothing to evaluate it against
         force: bool = False,  # noqa: ARG002
     ) -> Mapping[str, Any]:
-        what = f"{manifest.get('kind', 'an object')} was not applied: a saved snapshot cannot be changed"
+        what = f"{manifest.get('kind', 'an object')} was not applied: a {self._target.kind} cannot be changed"
         raise RefusedError(
             Problem(
                 code="SNAP-006",
                 what=what,
-                where=self._name,
+                where=self._target.name,
                 hint="make a twin with `tonnage sandbox up --from FILE` and try it there",
             )
         )
 
     def may(self, permissions: Sequence[Permission]) -> Sequence[Answer]:
-        return [Answer(None, "a saved snapshot knows no users") for _ in permissions]
+        return [Answer(None, f"a {self._target.kind} knows no users") for _ in permissions]
 
     def documents(self, kind: Kind) -> Iterator[dict[str, Any]]:
         """The saved API objects of a kind, as plain maps with apiVersion and kind filled in."""
