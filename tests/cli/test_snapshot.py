@@ -94,7 +94,7 @@ def test_the_view_says_what_is_free_and_why_pods_wait(saved: Path) -> None:
 def test_the_summary_is_the_same_view_as_json(saved: Path) -> None:
     view = json.loads(tonnage("snapshot", "--on", str(saved), "-o", "summary").stdout)
 
-    assert (view["gpusTotal"], view["gpusUsed"], view["gpusFree"]) == (24, 8, 8)
+    assert view["gpus"] == {"total": 24, "used": 8, "free": 8}
     assert view["waiting"][0]["pods"] == 2
 
 
@@ -203,7 +203,7 @@ def test_a_real_cluster_is_seen_saved_and_seen_again(sandbox: Sandbox, tmp_path:
     again = json.loads(tonnage("snapshot", "--on", str(file), "-o", "summary").stdout)
 
     assert done.returncode == 0
-    assert live["gpusTotal"] >= 8
+    assert live["gpus"]["total"] >= 8
     assert [pool["nodes"] for pool in live["pools"]] == [pool["nodes"] for pool in again["pools"]]
     assert file.stat().st_mode & 0o077 == 0
 

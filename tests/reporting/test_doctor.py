@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,28 @@ def test_what_stops_people_is_a_problem_with_a_remedy(change: dict[str, Any], su
 
     assert check.state is State.PROBLEM
     assert check.remedy
+
+
+def test_every_line_that_is_not_fine_has_a_remedy() -> None:
+    """Also those that only a live cluster, or somebody with more permissions, can tell."""
+    kinds = ("nodes", "services", "storageclasses.storage.k8s.io")
+    forbidden = tuple(Gap(resource=name, reason="forbidden", message="you may not") for name in kinds)
+    untold = tuple(Gap(resource=name, reason="not described", message="not told") for name in kinds[1:])
+    of_file = Snapshot(taken_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC), source="file", gaps=untold)
+
+    for found in (facts(allowed=False, gaps=forbidden), Facts(snapshot=of_file, gates_missing="a file")):
+        silent = [c for c in examine(found).checks if c.state is not State.OK and not c.remedy]
+        assert silent == []
+
+
+def test_a_permission_that_is_half_there_is_not_called_absent() -> None:
+    found = facts()
+    answers = [(p, Answer(str(p) != "list events")) for p, _ in found.answers]
+
+    check = find(replace(found, answers=answers), "see runs")
+
+    assert check.text.startswith("not all of it allowed")
+    assert check.permissions == ("list events",)
 
 
 def test_a_gpu_node_without_labels_is_a_problem() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import pytest
+
 from tonnage.cluster.objects import Node, Pod, ResourceQuota
 from tonnage.cluster.objects.loose import Loose
 from tonnage.cluster.snapshot import Gap, Snapshot
@@ -51,31 +53,80 @@ def test_alike_nodes_are_one_pool_with_what_is_free() -> None:
     gpu, cpu = view.pools
     assert (gpu.gpu_type, gpu.gpus_per_node, gpu.nodes, gpu.gpus.total) == ("h100", 8, 2, 16)
     assert (gpu.gpus.used, gpu.gpus.free, cpu.gpus.total) == (6, 10, 0)
-    assert (view.gpus_total, view.gpus_used, view.gpus_free) == (16, 6, 10)
+    assert (view.gpus.total, view.gpus.used, view.gpus.free) == (16, 6, 10)
+
+
+def a_cut_node(name: str, resources: dict[str, str], product: str, **labels: str) -> Node:
+    body = {
+        "metadata": {"name": name, "labels": {"nvidia.com/gpu.product": product} | labels},
+        "status": {"allocatable": resources, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    return decode_object(body, Node)
+
+
+@pytest.mark.parametrize(
+    ("resources", "product", "whole", "parts"),
+    [
+        ({"nvidia.com/gpu": "56"}, "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", 0, {"1g.10gb": 56}),
+        ({"nvidia.com/gpu": "32"}, "NVIDIA-A100-SXM4-80GB-SHARED", 0, {"shared": 32}),
+        ({"nvidia.com/gpu.shared": "32"}, "NVIDIA-A100-SXM4-80GB", 0, {"shared": 32}),
+        (
+            {"nvidia.com/gpu": "4", "nvidia.com/mig-1g.10gb": "8", "nvidia.com/mig-3g.40gb": "2"},
+            "NVIDIA-A100-SXM4-80GB",
+            4,
+            {"1g.10gb": 8, "3g.40gb": 2},
+        ),
+        ({"nvidia.com/gpu": "8"}, "NVIDIA-A100-SXM4-80GB", 8, {}),
+    ],
+)
+def test_a_slice_or_a_share_is_not_counted_as_a_gpu(
+    resources: dict[str, str], product: str, whole: int, parts: dict[str, int]
+) -> None:
+    (pool,) = look(nodes=(a_cut_node("a", resources, product),)).pools
+
+    assert (pool.gpu_type, pool.gpus_per_node, pool.parts_per_node) == ("a100-80", whole, parts)
+    assert (pool.gpus.total, pool.parts.total) == (whole, sum(parts.values()))
+
+
+def test_a_pod_on_a_cut_node_uses_slices() -> None:
+    cut = a_cut_node("cut", {"nvidia.com/gpu": "56"}, "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb")
+
+    view = look(nodes=(a_node("a"), cut), pods=(a_pod("p", 3, "cut"), a_pod("q", 8, "a")))
+
+    assert (view.gpus.total, view.gpus.used, view.gpus.free) == (8, 8, 0)
+    assert (view.gpu_parts.total, view.gpu_parts.used, view.gpu_parts.free) == (56, 3, 53)
+
+
+def test_replicas_tell_of_sharing_where_the_product_does_not() -> None:
+    shared = a_cut_node("a", {"nvidia.com/gpu": "4"}, "Tesla-T4", **{"nvidia.com/gpu.replicas": "4"})
+
+    (pool,) = look(nodes=(shared,)).pools
+
+    assert pool.parts_per_node == {"shared": 4}
 
 
 def test_gpus_on_cordoned_or_lost_nodes_are_not_free() -> None:
     view = look(nodes=(a_node("a", cordoned=True), a_node("b", ready=False), a_node("c")))
 
-    assert (view.gpus_total, view.gpus_free, view.pools[0].usable) == (24, 8, 1)
+    assert (view.gpus.total, view.gpus.free, view.pools[0].usable) == (24, 8, 1)
 
 
 def test_a_full_node_and_an_overfull_one_do_not_lend_to_others() -> None:
     view = look(nodes=(a_node("a"), a_node("b")), pods=(a_pod("p", 8, "a"), a_pod("q", 4, "a")))
 
-    assert view.gpus_free == 8
+    assert view.gpus.free == 8
 
 
 def test_finished_pods_hold_nothing() -> None:
     view = look(nodes=(a_node("a"),), pods=(a_pod("p", 8, "a", phase="Succeeded"),))
 
-    assert view.gpus_used == 0
+    assert view.gpus.used == 0
 
 
 def test_looking_at_one_namespace_does_not_claim_to_know_what_is_free() -> None:
     view = look(nodes=(a_node("a"),), pods=(a_pod("p", 2, "a"),), namespace="ml")
 
-    assert view.gpus_free is None
+    assert view.gpus.free is None
 
 
 def test_pools_are_told_apart_by_the_clouds_own_labels() -> None:

@@ -49,6 +49,7 @@ def doctor(looking: Looking, output: str, show_all: bool) -> None:
 def draw(view: DoctorView, *, show_all: bool) -> list[str]:
     """The report as lines: verdict, then one line per check, its remedy below where there is one."""
     from tonnage.cli.columns import heading
+    from tonnage.reporting.doctor.check import ASK_LIVE
     from tonnage.reporting.text import plural
 
     verdict = f"{plural(view.problems, 'problem')} found" if view.problems else "fine"
@@ -60,14 +61,21 @@ def draw(view: DoctorView, *, show_all: bool) -> list[str]:
             area = check.area
             lines += ["", f"  {heading(area)}"]
         lines += _lines(check, column, show_all)
+    untold = sum(check.remedy == ASK_LIVE for check in view.checks)
+    if untold:
+        lines += ["", f"  {plural(untold, 'thing')} a file cannot tell (?): {ASK_LIVE}"]
     hidden = sum(check.state.value == "absent" for check in view.checks)
     if hidden and not show_all:
-        lines += ["", f"  {plural(hidden, 'optional part')} not there (-): --all says how to get them"]
+        lines += [
+            *([] if untold else [""]),
+            f"  {plural(hidden, 'optional part')} not there (-): --all says how to get them",
+        ]
     return lines
 
 
 def _lines(check: Check, column: int, show_all: bool) -> list[str]:
     from tonnage.cli.columns import mark, width, wrapped
+    from tonnage.reporting.doctor.check import ASK_LIVE
 
     sign, state = MARKS[check.state.value]
     indent = " " * (9 + column)
@@ -75,7 +83,8 @@ def _lines(check: Check, column: int, show_all: bool) -> list[str]:
     text = wrapped(check.text, room) or [""]
     lines = [f"    {mark(sign.ljust(3), state)} {check.subject:<{column}} {text[0]}"]
     lines += [indent + line for line in text[1:]]
-    if check.remedy and (check.state.value in ("problem", "unknown") or show_all):
+    is_said_once = check.remedy == ASK_LIVE
+    if check.remedy and not is_said_once and (check.state.value in ("problem", "unknown") or show_all):
         remedy = wrapped(f"-> {check.remedy}", room, indent="   ")
         lines += [indent + line for line in remedy]
     return lines

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from tonnage.cli.columns import heading, mark, table, width
+from tonnage.cli.columns import heading, mark, table, width, wrapped
+from tonnage.cluster.snapshot import FORBIDDEN
 from tonnage.reporting.pools import Pool, Use
 from tonnage.reporting.snapshot import SnapshotView
 from tonnage.reporting.text import format_age, format_amount, one_line, plural
@@ -30,11 +31,11 @@ def draw(view: SnapshotView) -> list[str]:
 def _verdict(view: SnapshotView) -> list[str]:
     """What it is and how it stands: one line, or two where one is too long."""
     what = [view.source, f"Kubernetes {view.server_version}" if view.server_version else ""]
-    stands = [plural(view.nodes, "node")]
-    if view.gpus_total:
-        stands.append(
-            f"{view.gpus_used:,} of {plural(view.gpus_total, 'GPU')} in use" + _free(view.gpus_free)
-        )
+    sees_nodes = all(gap.resource != "nodes" for gap in view.unknown)
+    stands = [plural(view.nodes, "node") if sees_nodes else "nodes not known"]
+    for use, noun in ((view.gpus, "GPU"), (view.gpu_parts, "GPU part")):
+        if use.total:
+            stands.append(f"{use.used:,} of {plural(use.total, noun)} in use" + _free(use.free))
     if view.namespace:
         stands.append(f"namespace {view.namespace} only")
     first, second = ("   ".join(part for part in parts if part) for parts in (what, stands))
@@ -50,8 +51,11 @@ def _free(free: int | None) -> str:
 def _pools(view: SnapshotView) -> list[str]:
     if not view.pools:
         return []
-    rows: list[tuple[str, ...]] = [("nodes", "ready", "GPUs used", "free", "cpu used", "memory used")]
-    rows += [_pool_row(pool) for pool in view.pools]
+    figures = [("ready", "GPUs used", "free", "cpu used", "memory used"), *map(_figures, view.pools)]
+    sizes = [max(map(len, column)) for column in zip(*figures, strict=True)]
+    room = width() - 2 - sum(sizes) - 2 * len(sizes)
+    names = ["nodes", *(_pool_name(pool, room) for pool in view.pools)]
+    rows = [(name, *row) for name, row in zip(names, figures, strict=True)]
     lines = table(rows, right=(1, 2, 3, 4, 5))
     cordoned = sum(pool.nodes - pool.usable for pool in view.pools)
     if cordoned:
@@ -61,23 +65,39 @@ def _pools(view: SnapshotView) -> list[str]:
     return [*lines, ""]
 
 
-def _pool_row(pool: Pool) -> tuple[str, ...]:
-    kind = f"{pool.gpus_per_node} x {pool.gpu_type}" if pool.gpus_per_node else "no GPU"
-    said = {"", kind.replace(" ", ""), pool.gpu_type}
-    name = kind if pool.name in said else f"{one_line(pool.name, 20)}: {kind}"
-    gpus = f"{pool.gpus.used:,} of {pool.gpus.total:,}" if pool.gpus.total else "-"
-    free = "-" if not pool.gpus.total else "?" if pool.gpus.free is None else f"{pool.gpus.free:,}"
+def _pool_name(pool: Pool, room: int) -> str:
+    """The pool and what its nodes offer, in this many columns: the figures beside it matter more."""
+    for kind in (_devices(pool), _devices(pool, is_short=True)):
+        name = kind if pool.name in ("", kind.replace(" ", ""), pool.gpu_type) else f"{pool.name}: {kind}"
+        if len(name) <= room:
+            return name
+    return f"{one_line(pool.name, max(6, room - len(kind) - 2))}: {kind}" if pool.name else kind
+
+
+def _figures(pool: Pool) -> tuple[str, ...]:
+    uses = [use for use in (pool.gpus, pool.parts) if use.total]
+    gpus = " + ".join(f"{use.used:,} of {use.total:,}" for use in uses) or "-"
+    free = " + ".join("?" if use.free is None else f"{use.free:,}" for use in uses) or "-"
     cores = f"{pool.cpu_milli.total / 1000:,.0f}"
     memory = format_bytes(pool.memory_bytes.total)
     ready = f"{pool.usable}/{pool.nodes}"
     return (
-        name,
         ready,
         gpus,
         free,
         f"{_percent(pool.cpu_milli)} of {cores}",
         f"{_percent(pool.memory_bytes)} of {memory}",
     )
+
+
+def _devices(pool: Pool, *, is_short: bool = False) -> str:
+    """What each node offers: `8 x h100`, `14 x 1g.10gb of a100-80` (short: `14 x 1g.10gb`), `4 x shared t4`."""
+    words = [f"{pool.gpus_per_node} x {pool.gpu_type}"] if pool.gpus_per_node else []
+    of = "" if words or is_short else f" of {pool.gpu_type}"
+    for part, count in sorted(pool.parts_per_node.items()):
+        unit = f"shared {pool.gpu_type}" if part == "shared" else f"{part}{of}"
+        words.append(f"{count} x {unit}")
+    return " + ".join(words) or "no GPU"
 
 
 def _percent(use: Use) -> str:
@@ -144,7 +164,14 @@ def _amount(resource: str, text: str) -> str:
 
 
 def _unknown(view: SnapshotView) -> list[str]:
-    return [
-        f"  not known  {one_line(f'{gap.resource}: {gap.message or gap.reason}', width() - 13)}"
-        for gap in view.unknown
+    """What could not be read; all that may not be listed in one sentence, with who says more."""
+    forbidden = [gap.resource for gap in view.unknown if gap.reason == FORBIDDEN]
+    texts = [
+        f"{gap.resource}: {gap.message or gap.reason}" for gap in view.unknown if gap.reason != FORBIDDEN
     ]
+    if forbidden:
+        texts.append(
+            f"you may not list {', '.join(forbidden)}; `tonnage doctor` says what to ask an admin for"
+        )
+    lines = [line for text in texts for line in wrapped(text, width() - 13)]
+    return [f"  {'' if index else 'not known':<11}{line}" for index, line in enumerate(lines)]

@@ -1,5 +1,9 @@
 """Nodes as people think of them: pools of alike machines, with what is free on those that can be used.
 
+A GPU that is cut (MIG) or shared is not a GPU to whoever asks: a pod that asks for `nvidia.com/gpu: 8` on a
+node with 56 slices gets eight slices, about one GPU. Whole GPUs and parts of GPUs are therefore never added
+up. How many real GPUs the parts come from is not said: no label tells it for every way of cutting.
+
 Free capacity counts ready, schedulable nodes only: eight GPUs on a cordoned node help nobody, and saying
 otherwise is how "there are free GPUs" and "my job waits" come to be true at once. They are counted apart.
 """
@@ -26,7 +30,8 @@ POOL_LABELS = (
     "karpenter.sh/nodepool",
     "doks.digitalocean.com/node-pool",
 )
-_GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
+_MIG = "nvidia.com/mig-"
+_GPU_RESOURCES = ("nvidia.com/gpu", _MIG, "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
 _ACCELERATORS = ("google.com/tpu", "aws.amazon.com/neuron")
 
 
@@ -49,12 +54,27 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str
     gpu_type: str
     gpus_per_node: int
+    """Whole ones."""
+    parts_per_node: dict[str, int]
+    """Parts of GPUs by what one is: a MIG profile, or `shared`."""
     nodes: int
     usable: int
     """Ready and not cordoned; only these count as free."""
     gpus: Use
+    parts: Use
     cpu_milli: Use
     memory_bytes: Use
+
+
+def together(uses: Iterable[Use]) -> Use:
+    """Several uses as one; what is free is unknown where one of them does not know it."""
+    summed = list(uses)
+    frees = [use.free for use in summed]
+    return Use(
+        total=sum(use.total for use in summed),
+        used=sum(use.used for use in summed),
+        free=None if None in frees else sum(free or 0 for free in frees),
+    )
 
 
 def is_gpu(resource: str) -> bool:
@@ -73,13 +93,18 @@ def is_usable(node: Node) -> bool:
 def node_pools(snapshot: Snapshot) -> tuple[Pool, ...]:
     """The snapshot's nodes as pools, those with the most GPUs first."""
     bound = pods_by_node(snapshot)
-    groups: dict[tuple[str, str, int], list[Node]] = {}
+    groups: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[Node]] = {}
     for node in snapshot.nodes:
-        key = (pool_of(node), gpu_type_of(node), gpus_of(node.status.allocatable))
-        groups.setdefault(key, []).append(node)
+        devices = tuple(sorted(devices_of(node).items()))
+        groups.setdefault((pool_of(node), gpu_type_of(node), devices), []).append(node)
     sees_all = not snapshot.namespace and snapshot.gap("pods") is None
-    pools = [_pool(key, nodes, bound, sees_all) for key, nodes in groups.items()]
-    return tuple(sorted(pools, key=lambda pool: (-pool.gpus.total, -pool.cpu_milli.total, pool.name)))
+    pools = [_pool(nodes, bound, sees_all) for nodes in groups.values()]
+    return tuple(
+        sorted(
+            pools,
+            key=lambda pool: (-pool.gpus.total, -pool.parts.total, -pool.cpu_milli.total, pool.name),
+        )
+    )
 
 
 def pool_of(node: Node) -> str:
@@ -101,47 +126,74 @@ def gpu_type_of(node: Node) -> str:
     return found[0] if found else ""
 
 
-def gpus_of(resources: Mapping[str, str]) -> int:
-    """Accelerators in a resource list."""
-    return sum((try_quantity(text) or ZERO).value() for name, text in resources.items() if is_gpu(name))
+def devices_of(node: Node) -> dict[str, int]:
+    """What a node offers, whole GPUs under "" and parts of GPUs by what one is."""
+    return _devices(node.status.allocatable, node)
 
 
-def requested(pods: Iterable[Pod]) -> tuple[int, int, int]:
-    """What pods ask for together: GPUs, millicores, bytes of memory."""
-    gpus = cpu = memory = 0
+def part_of(resource: str, labels: Mapping[str, str]) -> str:
+    """What one of a node's GPU resource really is: "" a whole one, else a MIG profile or `shared`."""
+    if resource.startswith(_MIG):
+        return resource.removeprefix(_MIG).removesuffix(".shared")
+    if not resource.startswith("nvidia.com/gpu"):
+        return ""
+    product = labels.get("nvidia.com/gpu.product", "")
+    if "-MIG-" in product:
+        return product.partition("-MIG-")[2].removesuffix("-SHARED")
+    is_shared = product.endswith("-SHARED") or resource.endswith(".shared")
+    return "shared" if is_shared or labels.get("nvidia.com/gpu.replicas", "1") not in ("0", "1") else ""
+
+
+def _devices(resources: Mapping[str, str], node: Node) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, text in resources.items():
+        count = (try_quantity(text) or ZERO).value() if is_gpu(name) else 0
+        if count:
+            part = part_of(name, node.metadata.labels)
+            found[part] = found.get(part, 0) + count
+    return found
+
+
+def _requested(pods: Iterable[Pod], node: Node) -> tuple[int, int, int, int]:
+    """What pods on a node ask for together: GPUs, parts of GPUs, millicores, bytes of memory."""
+    gpus = parts = cpu = memory = 0
     for pod in pods:
         for name, amount in pod_requests(pod).items():
             if name == "cpu":
                 cpu += amount.milli()
             elif name == "memory":
                 memory += amount.value()
+            elif is_gpu(name) and part_of(name, node.metadata.labels):
+                parts += amount.value()
             elif is_gpu(name):
                 gpus += amount.value()
-    return gpus, cpu, memory
+    return gpus, parts, cpu, memory
 
 
-def _pool(
-    key: tuple[str, str, int], nodes: list[Node], bound: Mapping[str, tuple[Pod, ...]], sees_all: bool
-) -> Pool:
-    totals, used, free = [0, 0, 0], [0, 0, 0], [0, 0, 0]
+def _pool(nodes: list[Node], bound: Mapping[str, tuple[Pod, ...]], sees_all: bool) -> Pool:
+    totals, used, free = [0] * 4, [0] * 4, [0] * 4
     for node in nodes:
-        has = (gpus_of(node.status.allocatable), _milli(node), _amount(node, "memory"))
-        asked = requested(bound.get(node.metadata.name, ()))
-        for index in range(3):
+        devices = devices_of(node)
+        whole = devices.get("", 0)
+        has = (whole, sum(devices.values()) - whole, _milli(node), _amount(node, "memory"))
+        asked = _requested(bound.get(node.metadata.name, ()), node)
+        for index in range(4):
             totals[index] += has[index]
             used[index] += asked[index]
             free[index] += max(0, has[index] - asked[index]) if is_usable(node) else 0
-    uses = [Use(total=totals[i], used=used[i], free=free[i] if sees_all else None) for i in range(3)]
-    name, gpu_type, per_node = key
+    uses = [Use(total=totals[i], used=used[i], free=free[i] if sees_all else None) for i in range(4)]
+    parts = devices_of(nodes[0])
     return Pool(
-        name=name,
-        gpu_type=gpu_type,
-        gpus_per_node=per_node,
+        name=pool_of(nodes[0]),
+        gpu_type=gpu_type_of(nodes[0]),
+        gpus_per_node=parts.pop("", 0),
+        parts_per_node=parts,
         nodes=len(nodes),
         usable=sum(map(is_usable, nodes)),
         gpus=uses[0],
-        cpu_milli=uses[1],
-        memory_bytes=uses[2],
+        parts=uses[1],
+        cpu_milli=uses[2],
+        memory_bytes=uses[3],
     )
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 import msgspec
 
 from tonnage.cluster.snapshot import NOT_DESCRIBED, NOT_INSTALLED, Snapshot
-from tonnage.reporting.pools import Pool, node_pools
+from tonnage.reporting.pools import Pool, Use, node_pools, together
 from tonnage.reporting.waiting import Waiting, waiting_pods
 from tonnage.reporting.walls import Queue, Wall, near_walls, queues
 
@@ -33,9 +33,10 @@ class SnapshotView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Empty: all namespaces."""
     pools: tuple[Pool, ...]
     nodes: int
-    gpus_total: int
-    gpus_used: int
-    gpus_free: int | None
+    gpus: Use
+    """Whole GPUs."""
+    gpu_parts: Use
+    """MIG slices, and shares of shared GPUs."""
     pods_by_phase: dict[str, int]
     waiting: tuple[Waiting, ...]
     queues: tuple[Queue, ...]
@@ -46,7 +47,6 @@ class SnapshotView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def view_snapshot(snapshot: Snapshot) -> SnapshotView:
     """Look at a snapshot."""
     pools = node_pools(snapshot)
-    frees = [pool.gpus.free for pool in pools]
     phases = Counter(_phase(pod.status.phase, bool(pod.metadata.deletion_timestamp)) for pod in snapshot.pods)
     return SnapshotView(
         source=snapshot.source,
@@ -55,9 +55,8 @@ def view_snapshot(snapshot: Snapshot) -> SnapshotView:
         namespace=snapshot.namespace,
         pools=pools,
         nodes=len(snapshot.nodes),
-        gpus_total=sum(pool.gpus.total for pool in pools),
-        gpus_used=sum(pool.gpus.used for pool in pools),
-        gpus_free=None if any(free is None for free in frees) else sum(free or 0 for free in frees),
+        gpus=together(pool.gpus for pool in pools),
+        gpu_parts=together(pool.parts for pool in pools),
         pods_by_phase=dict(sorted(phases.items())),
         waiting=waiting_pods(snapshot),
         queues=queues(snapshot),

@@ -11,6 +11,9 @@ import msgspec
 from tonnage.cluster.port import Answer, Permission
 from tonnage.cluster.snapshot import Snapshot
 
+ASK_LIVE = "ask the live cluster, with --context"
+"""The remedy for all that a file cannot tell."""
+
 
 class State(Enum):
     OK = "ok"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tonnage.cluster.snapshot import NOT_DESCRIBED, NOT_INSTALLED
-from tonnage.reporting.doctor.check import Check, Facts, State
+from tonnage.cluster.snapshot import FORBIDDEN, NOT_DESCRIBED, NOT_INSTALLED
+from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
 from tonnage.reporting.text import plural
 
 AREA = "components"
@@ -86,8 +86,8 @@ def check_components(facts: Facts) -> Iterator[Check]:
 def _component(component: Component, facts: Facts) -> Check:
     has = _has(component, facts)
     if has is None:
-        text = "a file does not tell; ask the live cluster"
-        return Check(area=AREA, subject=component.name, state=State.UNKNOWN, text=text)
+        text = "a file does not tell"
+        return Check(area=AREA, subject=component.name, state=State.UNKNOWN, text=text, remedy=ASK_LIVE)
     if has:
         versions = facts.groups.get(component.group, ()) if facts.groups is not None else ()
         text = f"installed ({', '.join(versions)})" if versions else "installed"
@@ -130,7 +130,10 @@ def _queues(facts: Facts) -> Check:
 def _prometheus(facts: Facts) -> Check:
     gap = facts.snapshot.gap("services")
     if gap is not None:
-        return Check(area=AREA, subject="Prometheus", state=State.UNKNOWN, text=f"services: {gap.message}")
+        is_forbidden = gap.reason == FORBIDDEN
+        remedy = "ask an admin for `list services`" if is_forbidden else ASK_LIVE
+        text = f"services: {gap.message}"
+        return Check(area=AREA, subject="Prometheus", state=State.UNKNOWN, text=text, remedy=remedy)
     found = [
         f"{service.metadata.namespace}/{service.metadata.name}"
         for service in facts.snapshot.services

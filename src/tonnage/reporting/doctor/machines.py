@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.cluster.objects.node import Node
 from tonnage.cluster.objects.storage import StorageClass
 from tonnage.cluster.snapshot import FORBIDDEN
-from tonnage.reporting.doctor.check import Check, Facts, State
-from tonnage.reporting.pools import gpus_of, is_usable
+from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
+from tonnage.reporting.pools import devices_of, is_usable
 from tonnage.reporting.text import plural
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -61,12 +62,11 @@ def check_machines(facts: Facts) -> Iterator[Check]:
 
 def _gpus(facts: Facts) -> Iterator[Check]:
     nodes = facts.snapshot.nodes
-    announced = [node for node in nodes if gpus_of(node.status.allocatable)]
+    announced = [node for node in nodes if devices_of(node)]
     labelled = [node for node in nodes if "nvidia.com/gpu.product" in node.metadata.labels]
-    silent = [node.metadata.name for node in labelled if not gpus_of(node.status.allocatable)]
+    silent = [node.metadata.name for node in labelled if not devices_of(node)]
     if announced:
-        total = sum(gpus_of(node.status.allocatable) for node in announced)
-        text = f"{plural(total, 'GPU')} on {plural(len(announced), 'node')}"
+        text = f"{_counted(announced)} on {plural(len(announced), 'node')}"
         yield Check(area="nodes", subject="GPUs", state=State.OK, text=text)
     else:
         yield Check(
@@ -95,12 +95,26 @@ def _gpus(facts: Facts) -> Iterator[Check]:
         )
 
 
+def _counted(nodes: list[Node]) -> str:
+    """Whole GPUs and parts of GPUs; a slice is not a GPU to whoever asks for one."""
+    devices = [devices_of(node) for node in nodes]
+    whole = sum(found.get("", 0) for found in devices)
+    parts = sum(sum(found.values()) for found in devices) - whole
+    words = [plural(whole, "GPU")] if whole else []
+    words += [f"{plural(parts, 'GPU part')} (MIG slices or shares)"] if parts else []
+    return " and ".join(words)
+
+
 def check_storage(facts: Facts) -> Iterator[Check]:
     """Storage classes: a default, and one that several nodes can write."""
     classes = facts.snapshot.storage_classes
     gap = facts.snapshot.gap("storageclasses.storage.k8s.io")
     if gap is not None:
-        yield Check(area="storage", subject="storage classes", state=State.UNKNOWN, text=gap.message)
+        is_forbidden = gap.reason == FORBIDDEN
+        remedy = "ask an admin for `list storageclasses` (a ClusterRole)" if is_forbidden else ASK_LIVE
+        yield Check(
+            area="storage", subject="storage classes", state=State.UNKNOWN, text=gap.message, remedy=remedy
+        )
         return
     defaults = [item for item in classes if item.metadata.annotations.get(DEFAULT_CLASS) == "true"]
     if defaults:

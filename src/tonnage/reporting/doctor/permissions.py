@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tonnage.cluster.port import Permission
-from tonnage.reporting.doctor.check import Check, Facts, State
+from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
 
 AREA = "permissions"
 READ = ("list", "watch")
@@ -85,7 +85,7 @@ def check_permissions(facts: Facts) -> Iterator[Check]:
     answers = dict(facts.answers)
     if not answers:
         text = f"{facts.snapshot.source} knows no users"
-        yield Check(area=AREA, subject="permissions", state=State.UNKNOWN, text=text)
+        yield Check(area=AREA, subject="permissions", state=State.UNKNOWN, text=text, remedy=ASK_LIVE)
         return
     place = next((p.namespace for p in answers if p.namespace), "")
     groups = frozenset(facts.groups or ())
@@ -103,7 +103,8 @@ def _check(need: Need, missing: list[Permission], place: str) -> Check:
         area=AREA,
         subject=need.name,
         state=State.ABSENT if need.is_optional else State.PROBLEM,
-        text=f"not allowed {where}: {need.without}",
+        text=f"{'not' if len(missing) == len(need.permissions) else 'not all of it'} allowed {where}: "
+        f"{need.without}",
         remedy=f"ask an admin for: {grouped(missing)}",
         permissions=tuple(str(permission) for permission in missing),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tonnage.reporting.doctor.check import Check, Facts, State
+from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
 from tonnage.reporting.doctor.components import check_components
 from tonnage.reporting.doctor.machines import check_machines, check_storage
 from tonnage.reporting.doctor.permissions import check_permissions
@@ -55,7 +55,9 @@ def check_version(facts: Facts) -> Iterator[Check]:
     version = facts.snapshot.server_version
     number = parse_version(version)
     if number is None:
-        yield Check(area="version", subject="Kubernetes", state=State.UNKNOWN, text=version or "not told")
+        text = version or "not told"
+        remedy = "`kubectl version` tells it" if version else ASK_LIVE
+        yield Check(area="version", subject="Kubernetes", state=State.UNKNOWN, text=text, remedy=remedy)
     elif number < OLDEST:
         yield Check(
             area="version",
@@ -68,7 +70,11 @@ def check_version(facts: Facts) -> Iterator[Check]:
         yield Check(area="version", subject="Kubernetes", state=State.OK, text=version)
     if facts.gates is None:
         why = facts.gates_missing or "not told"
-        remedy = "allow `get` on the non-resource URL /metrics to see them" if "may not" in why else ""
+        remedy = (
+            ASK_LIVE if facts.groups is None else "ask whoever runs the API server for its --feature-gates"
+        )
+        if "may not" in why:
+            remedy = "allow `get` on the non-resource URL /metrics to see them"
         yield Check(area="version", subject="feature gates", state=State.UNKNOWN, text=why, remedy=remedy)
         return
     for gate, gives in GATES.items():
