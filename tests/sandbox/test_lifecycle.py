@@ -10,6 +10,8 @@ import pytest
 from tonnage.errors import EnvironmentProblem, UsageError
 from tonnage.sandbox import Sandbox, SandboxRequest, down, find
 from tonnage.sandbox.failing import explained
+from tonnage.sandbox.kwok import patience_with
+from tonnage.sandbox.lifecycle import _claimed
 from tonnage.sandbox.locking import locked
 from tonnage.sandbox.places import Places, state_home
 from tonnage.sandbox.processes import find_processes, start, stop_all
@@ -63,6 +65,32 @@ def test_a_damaged_state_file_hides_no_process(half_made: Sandbox) -> None:
     assert not half_made.places.root.exists()
 
 
+def test_a_damaged_state_file_hides_no_node_cgroup_or_link(
+    half_made: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(half_made, "real-1", ["sleep", "60"], tier="nodes")
+    for kind, id_ in (("link", "tn0br"), ("cgroup", "tn-0-1"), ("link", "tn0v1"), ("node", "real-1")):
+        half_made.ledger.record(kind, id_)
+    half_made.places.state.write_text("{ not json")
+    undone: list[str] = []
+    monkeypatch.setattr("tonnage.sandbox.realnode.cgroups.remove", undone.append)
+    monkeypatch.setattr("tonnage.sandbox.realnode.network.remove_link", undone.append)
+
+    assert down("half")
+
+    assert undone == ["tn0v1", "tn-0-1", "tn0br"]
+    assert find_processes(half_made.id) == []
+
+
+def test_starting_over_a_damaged_state_file_leaves_no_process_of_the_old_one(half_made: Sandbox) -> None:
+    half_made.places.state.write_text("{ not json")
+
+    with _claimed(SandboxRequest(name="half"), {}) as fresh:
+        assert fresh.id != half_made.id
+
+    assert find_processes(half_made.id) == []
+
+
 def test_a_sandbox_another_command_works_on_is_left_alone(half_made: Sandbox) -> None:
     with locked(half_made.places.root):
         assert report_all("half")[0]["state"] == "starting"
@@ -71,6 +99,12 @@ def test_a_sandbox_another_command_works_on_is_left_alone(half_made: Sandbox) ->
 
     assert busy.value.problem.code == "BOX-013"
     assert find_processes(half_made.id) != []
+
+
+def test_more_nodes_are_waited_for_longer() -> None:
+    assert patience_with(0) >= 60
+    assert patience_with(500) - patience_with(0) >= 100
+    assert patience_with(5000) > 1000
 
 
 def test_folders_that_are_no_sandboxes_are_not_listed() -> None:

@@ -23,6 +23,8 @@ TAINT = {"key": ANNOTATION, "value": "fake", "effect": "NoSchedule"}
 _MANIFESTS = Path(__file__).parent / "manifests"
 # Away from service and real pod addresses; room for four million simulated pods.
 _POD_RANGE = "10.128.0.0/10"
+_LEAST_PATIENCE_SECONDS = 90
+_SECONDS_PER_NODE = 0.3
 _CONFIGURATION = """\
 apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
@@ -70,11 +72,20 @@ def create_fake_nodes(api: Api, nodes: Iterable[Object], *, is_tainted: bool) ->
     api.each(api.create, (_tainted(node) if is_tainted else node for node in nodes))
 
 
-def wait_for_nodes(sandbox: Sandbox, seconds: float = 90) -> None:
+def wait_for_nodes(sandbox: Sandbox, count: int) -> None:
     """Return when every simulated node is Ready and free of the taint new nodes start with."""
     wait_until(
-        sandbox, "kwok", lambda: _all_ready(sandbox.api), seconds=seconds, what="reports every node Ready"
+        sandbox,
+        "kwok",
+        lambda: _all_ready(sandbox.api),
+        seconds=patience_with(count),
+        what=f"reports all {count:,} nodes Ready",
     )
+
+
+def patience_with(nodes: int) -> float:
+    """Seconds that so many nodes may take to become Ready: several times what two busy cores need."""
+    return _LEAST_PATIENCE_SECONDS + nodes * _SECONDS_PER_NODE
 
 
 def _all_ready(api: Api) -> bool:

@@ -58,14 +58,8 @@ def down(name: str, show: Show = QUIET) -> bool:
     if not places.root.exists():
         return False
     with explained(), _held(places, name):
-        sandbox = state.load(name)
-        if sandbox is not None:
-            _undo(sandbox)
-        else:
-            # Killed before its beginning was written down, or the file was damaged: the ledger knows the id.
-            for entry in Ledger(places.ledger).entries():
-                if entry.kind == "sandbox":
-                    stop_all(entry.id)
+        if (left := state.remains(name)) is not None:
+            _undo(left)
         state.remove_folder(places)
     show.step("sandbox", f"{name} is gone")
     return True
@@ -119,9 +113,10 @@ def _claimed(request: SandboxRequest, binaries: dict[str, Path]) -> Iterator[San
             if not held.enter_context(try_locked(places.root)):
                 raise _busy(request.name)
         existing = state.load(request.name)
-        if existing is not None and existing.phase != READY:
-            # Left by a start that was killed; it was never ready, so nobody misses it.
-            _undo(existing)
+        if existing is None or existing.phase != READY:
+            # Left by a start that was killed, or damaged so that no command can use it: nobody misses it.
+            if (left := state.remains(request.name)) is not None:
+                _undo(left)
             existing = None
         yield _same(existing, request) if existing else _fresh(request, places, binaries)
 
@@ -186,7 +181,7 @@ def _start_nodes(sandbox: Sandbox, show: Show) -> None:
         num_nodes = creating.result()
     with show.running("nodes", "waiting until they are ready", is_brief=True):
         wait_for_service_accounts(sandbox)
-        wait_for_nodes(sandbox)
+        wait_for_nodes(sandbox, num_nodes)
     if num_nodes:
         num_gpus = sum(shape.gpus * count for shape, count in sandbox.request.shapes())
         gpus = f" with {num_gpus:,} GPUs" if num_gpus else ""

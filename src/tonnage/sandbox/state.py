@@ -132,6 +132,20 @@ def load(name: str) -> Sandbox | None:
         return None
 
 
+def remains(name: str) -> Sandbox | None:
+    """The sandbox of that name, whole or not.
+
+    Where its state was never written, or is damaged, the ledger still knows its id: enough to undo it.
+    """
+    whole, places = load(name), Places.of(name)
+    if whole is not None:
+        return whole
+    for entry in Ledger(places.ledger).entries():
+        if entry.kind == "sandbox":
+            return Sandbox(name=name, id=entry.id, places=places, request=SandboxRequest(name=name), subnet=0)
+    return None
+
+
 def names() -> list[str]:
     """Every sandbox that has a folder, started or not."""
     home = state_home()

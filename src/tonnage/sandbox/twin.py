@@ -116,7 +116,7 @@ class _Maker:
         nodes = [made.node(made.stripped(item, "v1", "Node")) for item in self._originals("nodes")]
         create_fake_nodes(self.api, nodes, is_tainted=self.sandbox.request.real_nodes > 0)
         self.outcome.created["Node"] += len(nodes)
-        wait_for_nodes(self.sandbox)
+        wait_for_nodes(self.sandbox, len(nodes))
 
     def _storage(self) -> None:
         self._create(self._originals("storageclasses.storage.k8s.io"), _plain)

@@ -116,9 +116,9 @@ def load_image(sandbox: Sandbox, archive: Path) -> list[str]:
 
 
 def _undo_node(sandbox: Sandbox, entry: Entry) -> None:
-    from tonnage.sandbox.realnode.booting import node_called, switch_off
+    from tonnage.sandbox.realnode.booting import switch_off
 
-    switch_off(sandbox, node_called(sandbox, entry.id))
+    switch_off(sandbox, entry.id)
 
 
 def _undo_cgroup(_: Sandbox, entry: Entry) -> None:

@@ -140,9 +140,9 @@ def wait_until_usable(sandbox: Sandbox, nodes: Sequence[RealNode]) -> None:
         sandbox.api.wait(f"/api/v1/nodes/{node.name}", is_usable, seconds=READY_SECONDS)
 
 
-def switch_off(sandbox: Sandbox, node: RealNode) -> None:
-    """End every process of the node at once, and return when they are gone."""
-    while pids := processes.find_processes(sandbox.id, node.name):
+def switch_off(sandbox: Sandbox, name: str) -> None:
+    """End every process of the node of that name at once, and return when they are gone."""
+    while pids := processes.find_processes(sandbox.id, name):
         processes.end(pids, polite=False)
 
 
