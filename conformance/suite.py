@@ -2,8 +2,8 @@
 
 A suite owns its generator and its way of asking the real component. The runner owns seeds, sizes and the report. A
 disagreement is shrunk before it is shown, so that what a reader sees is the smallest question that still divides us
-from Kubernetes. Coverage counts how often each rule and message was really exercised: an agreement on cases that never
-touch a rule proves nothing about it.
+from Kubernetes. Coverage counts how often each rule and message was exercised and agreed on: an agreement on cases that
+never touch a rule proves nothing about it, and neither does a disagreement.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ from conformance.suite import Disagreement, Tally
 from tonnage.cluster.admission import admitting as admission
 from tonnage.cluster.admission import quota
 from tonnage.cluster.admission.quota_scopes import scopes
+from tonnage.cluster.messages.limiting import parse_limits_broken
 from tonnage.cluster.objects import Pod, ResourceQuota
+from tonnage.units import parse_quantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +76,10 @@ class Asker:
 
     def _compare(self, tally: Tally, question: Question, answer: Answer) -> None:
         tally.cases += 1
-        possible = self._ours(question.world, question.body)
-        tally.coverage.update(self._covered(question, possible))
-        if real(answer, self.family.kind) in possible:
+        possible, theirs = self._ours(question.world, question.body), real(answer, self.family.kind)
+        if theirs in possible:
             tally.agreed += 1
+            tally.coverage.update(self._covered(question, theirs, possible))
         else:
             tally.disagreements.append(self._smallest(question))
 
@@ -104,13 +106,17 @@ class Asker:
         value = msgspec.convert(body, self.family.kind)
         return [ours(answer) for answer in self.family.judge(value, world, self.classes)]
 
-    def _covered(self, question: Question, possible: list[Form]) -> Counter[str]:
-        errors = [error for form in possible for error in form.get("errors", ())]
-        names = set(covering.errors_covered(errors, self.family.messages))
+    def _covered(self, question: Question, theirs: Form, possible: list[Form]) -> Counter[str]:
+        """The rules and messages that the server's own answer, which we foretold, has exercised."""
+        names = set(covering.errors_covered(theirs.get("errors", ()), self.family.messages))
         if self.family.kind is Pod:
-            if "qosClass" in possible[0]:
+            if "qosClass" in theirs:
                 count = len(question.world.limit_ranges)
-                names.update(covering.pod_facts_covered(question.body, possible[0], count))
+                names.update(covering.pod_facts_covered(question.body, theirs, count))
+            else:
+                names.update(covering.order_covered(question.body, theirs["errors"]))
+                if any(map(parse_limits_broken, theirs["errors"])) and _has_no_room_for_a_pod(question.world):
+                    names.add("order: limits of a LimitRange before quotas")
             names.update(self._quota_facts(question, possible))
         return Counter(names)
 
@@ -136,3 +142,13 @@ class Asker:
         )
         answer = admission.admit(msgspec.convert(question.body, Pod), free)
         return answer.pod if isinstance(answer, admission.Admitted) else None
+
+
+def _has_no_room_for_a_pod(world: World) -> bool:
+    """Whether a quota over all pods is used up, so that it would refuse any."""
+    return any(
+        not scopes(each)
+        and {"pods"} <= each.status.hard.keys() & each.status.used.keys()
+        and parse_quantity(each.status.used["pods"]) >= parse_quantity(each.status.hard["pods"])
+        for each in msgspec.convert(world.quotas, list[ResourceQuota])
+    )

@@ -13,6 +13,7 @@ from conformance.suite import Disagreement, Tally
 from tonnage.cluster.admission import quota
 from tonnage.cluster.admission.quota_scopes import scopes
 from tonnage.cluster.objects import PersistentVolumeClaim, Pod, ResourceQuota
+from tonnage.cluster.resources import is_sidecar, pod_level_requests_set
 from tonnage.units import QuantityError, parse_quantity
 
 _KEY = "kubernetes.io/any"
@@ -26,9 +27,9 @@ def compare_quantities(api: ApiServer, random: Random, cases: int, target: float
     for text, theirs in zip(literals, answers, strict=True):
         mine = _our_quantity(text)
         tally.cases += 1
-        tally.coverage[mine[0]] += 1
         if mine == theirs:
             tally.agreed += 1
+            tally.coverage[mine[0]] += 1
         else:
             tally.disagreements.append(Disagreement(question=text, ours=mine, real=theirs))
     return tally
@@ -37,7 +38,10 @@ def compare_quantities(api: ApiServer, random: Random, cases: int, target: float
 def compare_usage(api: ApiServer, worlds: list[World], target: float) -> Tally:
     """What the controller counted in worlds with real pods and claims, against our count."""
     tally = Tally(name="usage counted by the controller", target=target)
-    tally.must_cover = ("pods counted", "claims counted", "finished pods", "scoped")
+    tally.must_cover = (
+        *("pods counted", "claims counted", "finished pods", "scoped"),
+        *("sum: init containers", "sum: sidecars", "sum: overhead", "sum: pod level"),
+    )
     for world in worlds:
         pods = msgspec.convert(api.get(f"{world.path}/pods").body["items"], list[Pod])
         claims_found = api.get(f"{world.path}/persistentvolumeclaims").body["items"]
@@ -46,9 +50,9 @@ def compare_usage(api: ApiServer, worlds: list[World], target: float) -> Tally:
             mine = {key: str(value) for key, value in quota.namespace_usage(each, pods, claims).items()}
             theirs = {key: each.status.used[key] for key in mine if key in each.status.used}
             tally.cases += 1
-            _cover(tally, each, pods, mine)
             if mine == theirs:
                 tally.agreed += 1
+                _cover(tally, each, pods, mine)
             else:
                 question = {"quota": msgspec.to_builtins(each.spec), "pods": msgspec.to_builtins(pods)}
                 tally.disagreements.append(Disagreement(question=question, ours=mine, real=theirs))
@@ -78,3 +82,9 @@ def _cover(tally: Tally, each: ResourceQuota, pods: list[Pod], mine: dict[str, s
     tally.coverage["claims counted"] += any(map(quota.is_claim_key, mine))
     tally.coverage["finished pods"] += any(pod.status.phase in {"Succeeded", "Failed"} for pod in pods)
     tally.coverage["scoped"] += bool(scopes(each))
+    counted = [pod for pod in pods if quota.pod_meets(pod, each) and len(quota.pod_usage(pod)) > 1]
+    inits = [container for pod in counted for container in pod.spec.init_containers]
+    tally.coverage["sum: init containers"] += not all(map(is_sidecar, inits))
+    tally.coverage["sum: sidecars"] += any(map(is_sidecar, inits))
+    tally.coverage["sum: overhead"] += any(pod.spec.overhead for pod in counted)
+    tally.coverage["sum: pod level"] += any(map(pod_level_requests_set, counted))

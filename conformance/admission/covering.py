@@ -77,6 +77,8 @@ POD_FACTS = (
     "quota: scope CrossNamespacePodAffinity",
     "quota: unenforced key",
     "quota: several refuse",
+    "order: filled in before it is validated",
+    "order: limits of a LimitRange before quotas",
 )
 LIMIT_RANGE_ERRORS = {
     "limit range: unknown type": r"must be a standard limit type",
@@ -115,6 +117,10 @@ CLASS_ERRORS = {
     "priority class: unknown policy": r"preemptionPolicy: Unsupported value",
     "priority class: bad name": r"metadata.name: Invalid value",
 }
+_ABOVE_LIMIT = (
+    r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources\.requests: .*"
+    r"must be (equal to|less than or equal to) (?P<name>\S+) limit of"
+)
 CLAIM_ERRORS = {
     "claim: not positive": r"must be greater than zero",
     "claim: no storage": r"spec.resources\[storage\]: Required",
@@ -165,6 +171,16 @@ def pod_facts_covered(question: Json, answer: Json, num_limit_ranges: int) -> It
         yield "overhead: from runtime class"
     if len(answer["tolerations"]) > len(asked.get("tolerations", [])):
         yield "tolerations: added"
+
+
+def order_covered(question: Json, errors: Iterable[str]) -> Iterator[str]:
+    """Names of the rules about who comes first that a refusal shows."""
+    for error in errors:
+        found = re.match(_ABOVE_LIMIT, error)
+        if found is not None:
+            container = question["spec"][found["kind"]][int(found["index"])]
+            if found["name"] not in container.get("resources", {}).get("limits", {}):
+                yield "order: filled in before it is validated"
 
 
 def _pod_level_facts(asked: Json, answer: Json) -> Iterator[str]:

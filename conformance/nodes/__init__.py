@@ -72,14 +72,15 @@ def tally(cgroup_version: int, results: Iterable[tuple[Case, Outcome | str]]) ->
     fields = 0
     for case, outcome in results:
         found.cases += 1
-        found.coverage.update(case.covers)
         if isinstance(outcome, str):
             found.disagreements.append(Disagreement(question=case.name, ours="an outcome", real=outcome))
             continue
         fields += len(outcome.predicted)
         differences = outcome.differences()
-        found.agreed += not differences
-        if differences:
+        if not differences:
+            found.agreed += 1
+            found.coverage.update(case.covers)
+        else:
             ours = {name: predicted for name, (predicted, _) in differences.items()}
             real = {name: read for name, (_, read) in differences.items()}
             found.disagreements.append(Disagreement(question=case.name, ours=ours, real=real))

@@ -1,6 +1,4 @@
-"""Which rules and words a run has really touched, read off our answers (which the real ones confirmed or
-not).
-"""
+"""Which rules and words a run has really touched, read off our answers where the scheduler gave the same."""
 
 from __future__ import annotations
 
@@ -44,6 +42,10 @@ PREEMPTION = (
     "still refused without victims", "victims chosen", "some pods reprieved",
     "budget broken", "beyond the node",
 )  # fmt: skip
+UNHEARD = {
+    words.OTHER_NODE_NAME: "a pod that names its node is never given to the scheduler",
+}
+"""Words our rules can say and the scheduler never does: why they are not asked for."""
 MUST_COVER = (
     *(f"reason: {reason}" for reason in REASONS),
     *(f"stopped: {text}" for text in STOPPED),
@@ -51,6 +53,7 @@ MUST_COVER = (
     # "Fewest victims" never decides alone: the sum of priorities, each lifted by 2^31, has decided before.
     *(f"choice by: {measure}" for measure in MEASURES if measure != "fewest victims"),
     "gated",
+    "no nodes",
     "promised node taken",
     "rival's promise respected",
 )
@@ -70,6 +73,8 @@ def touched(pod: Pod, view: ClusterView, decision: Decision) -> Iterator[str]:
             spread = any("PodTopologySpread" in score.by_plugin for score in decision.scores.values())
             if spread and not pod.spec.topology_spread_constraints:
                 yield "score: default spread constraints"
+        case Unschedulable(message=words.NO_NODES):
+            yield "no nodes"
         case Unschedulable():
             yield from (f"reason: {reason}" for reason in decision.reasons)
             if decision.stopped is not None:
@@ -80,8 +85,17 @@ def touched(pod: Pod, view: ClusterView, decision: Decision) -> Iterator[str]:
             ):
                 yield "preemption: beyond the node"
             yield from _preemption(pod, view, decision)
-    if any(view.nominated.values()) and not isinstance(decision, Gated):
+    if not isinstance(decision, Gated) and _promise_counts(pod, view):
         yield "rival's promise respected"
+
+
+def _promise_counts(pod: Pod, view: ClusterView) -> bool:
+    """Whether a node is refused for the sake of a pod it was promised to, and for nothing else."""
+    promised = [view.nodes[name] for name, pods in view.nominated.items() if pods and name in view.nodes]
+    cycle = prepare(facts_of(pod), view) if promised else None
+    if not isinstance(cycle, Cycle):
+        return False
+    return any(cycle.check(info) is not None and cycle.check_alone(info) is None for info in promised)
 
 
 def _scores(decision: Scheduled) -> Iterator[str]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import random
 
-from conformance.scheduling.filling import a_node, add_owners, fill, fill_alike, some_budgets
+from conformance.scheduling.filling import a_node, a_pod, add_owners, fill, fill_alike, some_budgets
 from conformance.scheduling.questions import Scenario
 from conformance.scheduling.storage import add_storage
 from conformance.scheduling.themes import THEMES, a_question, squeezing
+
+EMPTY_EVERY = 20
+"""One cluster in so many has no nodes at all."""
 
 
 def generate(seed: int, index: int, *, questions: int = 8) -> Scenario:
@@ -20,6 +23,9 @@ def generate(seed: int, index: int, *, questions: int = 8) -> Scenario:
     rng = random.Random(f"scheduling-{seed}-{index}")
     scenario = Scenario()
     mark = f"c{index}"
+    if index % EMPTY_EVERY == EMPTY_EVERY - 1:
+        scenario.questions = [{"pod": a_pod(rng, f"{mark}-q0", {"cpu": "100m"})}]
+        return scenario
     nodes = [a_node(rng, f"{mark}-n{number}") for number in range(rng.randint(5, 12))]
     scenario.objects["nodes"] = nodes
     add_owners(rng, scenario)

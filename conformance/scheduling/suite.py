@@ -9,9 +9,8 @@ about scores and do not count there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import msgspec
 
@@ -46,6 +45,11 @@ class Asked:
     ours: Decision
     real: Verdict
 
+    @property
+    def had_a_choice(self) -> bool:
+        """Whether several nodes would do and the scheduler took one: only then do scores matter."""
+        return isinstance(self.ours, Scheduled) and len(self.ours.feasible) > 1 and bool(self.real.node)
+
     def touched(self) -> Iterator[str]:
         return touched(self.pod, self.view, self.ours)
 
@@ -76,61 +80,73 @@ class SchedulingSuite:
             bench.lay_out(scenario)
             for question in scenario.questions:
                 asked = ask(bench, question)
-                self._compare(bench, scenario, question, asked, decided)
-                _compare_choice(scenario, question, asked, chosen)
+                _compare(bench, scenario, question, asked, DECISION, decided)
+                if asked.had_a_choice:
+                    _compare(bench, scenario, question, asked, CHOICE, chosen)
         except Refused as refused:
             # Not a question then: the generator made something no cluster can hold.
             decided.notes.append(f"cluster {index} given up: {refused}")
         bench.clear()
 
-    def _compare(
-        self, bench: Bench, scenario: Scenario, question: Object, asked: Asked, tally: Tally
-    ) -> None:
-        tally.cases += 1
-        tally.coverage.update(label for label in asked.touched() if not label.startswith(SCORE))
-        if agree(asked.ours, asked.real):
-            tally.agreed += 1
-            return
-        if len(tally.disagreements) < SHRUNK_AT_MOST:
-            tally.disagreements.append(self._smallest(bench, scenario.single(question), asked))
-            bench.clear()
-            bench.lay_out(scenario)
-        else:
-            tally.disagreements.append(_whole(scenario, question, asked))
 
-    def _smallest(self, bench: Bench, question: Object, asked: Asked) -> Disagreement:
-        """The smallest part of the question on which we differ; the whole if it happened only once."""
-        last: dict[str, Any] = {"ours": shown(asked.ours), "real": asdict(asked.real)}
+@dataclass(frozen=True)
+class Comparison:
+    """One thing that is compared about an answer, and which rules it says something about."""
 
-        def still_differs(candidate: Object) -> bool:
-            try:
-                found = ask_alone(bench, candidate)
-            except (Refused, KeyError, TypeError, msgspec.ValidationError):
-                return False  # no API server takes such an object
-            if found is None:
-                return False
-            last["ours"], last["real"] = shown(found.ours), asdict(found.real)
-            return True
-
-        few = narrow(question, still_differs, attempts=SHRINK_ATTEMPTS)
-        smallest = shrink(few, still_differs, attempts=SHRINK_ATTEMPTS)
-        return Disagreement(question=smallest, ours=last["ours"], real=last["real"])
+    agrees: Callable[[Asked], bool]
+    speaks_for: Callable[[str], bool]
 
 
-def _compare_choice(scenario: Scenario, question: Object, asked: Asked, tally: Tally) -> None:
-    ours, real = asked.ours, asked.real
-    if not (isinstance(ours, Scheduled) and len(ours.feasible) > 1 and real.node):
-        return
+DECISION = Comparison(
+    agrees=lambda asked: agree(asked.ours, asked.real),
+    speaks_for=lambda label: not label.startswith(SCORE),
+)
+CHOICE = Comparison(
+    agrees=lambda asked: (
+        not asked.had_a_choice or (isinstance(asked.ours, Scheduled) and asked.real.node in asked.ours.best)
+    ),
+    speaks_for=lambda label: label.startswith(SCORE),
+)
+
+
+def _compare(
+    bench: Bench, scenario: Scenario, question: Object, asked: Asked, by: Comparison, tally: Tally
+) -> None:
     tally.cases += 1
-    tally.coverage.update(label for label in asked.touched() if label.startswith(SCORE))
-    if real.node in ours.best:
+    if by.agrees(asked):
         tally.agreed += 1
+        tally.coverage.update(filter(by.speaks_for, asked.touched()))
+        return
+    whole = scenario.single(question)
+    if len(tally.disagreements) < SHRUNK_AT_MOST:
+        tally.disagreements.append(_smallest(bench, whole, asked, by))
+        bench.clear()
+        bench.lay_out(scenario)
     else:
-        tally.disagreements.append(_whole(scenario, question, asked))
+        tally.disagreements.append(_as_disagreement(whole, asked))
 
 
-def _whole(scenario: Scenario, question: Object, asked: Asked) -> Disagreement:
-    return Disagreement(question=scenario.single(question), ours=shown(asked.ours), real=asdict(asked.real))
+def _smallest(bench: Bench, question: Object, asked: Asked, by: Comparison) -> Disagreement:
+    """The smallest part of the question on which we differ; the whole if it happened only once."""
+    last = asked
+
+    def still_differs(candidate: Object) -> bool:
+        nonlocal last
+        try:
+            found = ask_alone(bench, candidate)
+        except (Refused, KeyError, TypeError, msgspec.ValidationError):
+            return False  # no API server takes such an object
+        if by.agrees(found):
+            return False
+        last = found
+        return True
+
+    few = narrow(question, still_differs, attempts=SHRINK_ATTEMPTS)
+    return _as_disagreement(shrink(few, still_differs, attempts=SHRINK_ATTEMPTS), last)
+
+
+def _as_disagreement(question: Object, asked: Asked) -> Disagreement:
+    return Disagreement(question=question, ours=shown(asked.ours), real=asdict(asked.real))
 
 
 def ask(bench: Bench, question: Object) -> Asked:
@@ -146,10 +162,9 @@ def ask(bench: Bench, question: Object) -> Asked:
     return Asked(msgspec.convert(stored, Pod), view, ours, real)
 
 
-def ask_alone(bench: Bench, question: Object) -> Asked | None:
-    """Ask about a cluster of its own; None where both agree."""
+def ask_alone(bench: Bench, question: Object) -> Asked:
+    """Ask about a cluster of its own."""
     bench.clear()
     scenario = scenario_of(question)
     bench.lay_out(scenario)
-    asked = ask(bench, scenario.questions[0])
-    return None if agree(asked.ours, asked.real) else asked
+    return ask(bench, scenario.questions[0])
