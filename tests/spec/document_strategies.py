@@ -122,6 +122,7 @@ _LITERALS: dict[Any, st.SearchStrategy[Any]] = {
     fields.CountRange: counts,
     fields.Place: places,
     fields.Text: words,
+    fields.Line: words.filter(lambda word: bool(word.strip()) and word.isprintable()),
     fields.Name: names,
     fields.DnsName: names,
     fields.LabelKey: label_keys,

@@ -310,6 +310,68 @@ def test_what_a_run_does_not_carry_is_named() -> None:
     assert "Not carried: spec.podReplacementPolicy" in result.text
 
 
+def test_a_pods_own_labels_and_annotations_stay_on_the_pod() -> None:
+    head = {"name": "p", "labels": {"app": "t"}, "annotations": {"karpenter.sh/do-not-disrupt": "true"}}
+    run, result = adopted({"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": pod_spec()})
+
+    assert run["spec"]["labels"] == {"app": "t"}
+    assert run["spec"]["podTemplate"]["metadata"]["annotations"] == head["annotations"]
+    assert run["metadata"] == {"name": "p"}
+    assert result.notes.lost == []
+
+
+def test_labels_and_annotations_that_controllers_read_are_carried_or_named() -> None:
+    manifest = job()
+    manifest["metadata"] |= {
+        "labels": {"kueue.x-k8s.io/priority-class": "high", "owner": "ada"},
+        "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack", "note": "mine"},
+    }
+
+    run, result = adopted(manifest)
+
+    assert run["spec"]["labels"] == {"kueue.x-k8s.io/priority-class": "high"}
+    assert run["metadata"]["labels"] == {"owner": "ada"}
+    (lost,) = result.notes.lost
+    assert "alpha.jobset.sigs.k8s.io/exclusive-topology" in lost
+
+
+def test_nothing_of_a_job_set_or_an_mpi_job_is_lost_in_silence() -> None:
+    inner = {"template": {"spec": pod_spec()}, "backoffLimit": 6}
+    child = {"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}, "spec": inner}
+    policy = {"maxRestarts": 4}
+    head = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "s"}}
+    spec = {"failurePolicy": policy, "replicatedJobs": [{"name": "w", "template": child}]}
+    mpi = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "m"},
+        "spec": {
+            "sshAuthMountPath": "/home/me/.ssh",
+            "mpiReplicaSpecs": {"Worker": {"template": {"spec": pod_spec()}}},
+        },
+    }
+
+    lost_of_set = " ".join(adopted({**head, "spec": spec})[1].notes.lost)
+    lost_of_mpi = " ".join(adopted(mpi)[1].notes.lost)
+
+    assert "podset-required-topology" in lost_of_set
+    assert "backoffLimit 6" in lost_of_set
+    assert "sshAuthMountPath" in lost_of_mpi
+
+
+def test_half_an_elastic_policy_is_named_as_lost() -> None:
+    spec = {
+        "elasticPolicy": {"minReplicas": 2},
+        "pytorchReplicaSpecs": {"Worker": {"replicas": 3, "template": {"spec": pod_spec()}}},
+    }
+    head = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "p"}}
+
+    run, result = adopted({**head, "spec": spec})
+
+    assert run["spec"]["nodes"] == 3
+    assert "elasticPolicy.minReplicas: Tonnage sets it" in result.notes.lost
+
+
 def test_a_claim_for_one_node_mounted_by_two_pods_is_told() -> None:
     claim = {
         "apiVersion": "v1",

@@ -74,6 +74,57 @@ def test_an_unknown_field_suggests_the_one_that_was_meant(line: str, hint: str |
     assert [(mistake.code, mistake.hint) for mistake in checked.mistakes] == [("DOC-004", hint)]
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("data: s3://corpus/v3", "write it as a list: [s3://corpus/v3]"),
+        ("data: {from: s3://corpus/v3}", "begin its first line with '- '"),
+        ("imagePullSecrets: login", "write it as a list: [login]"),
+        ("imagePullSecrets: 'a, b'", "write it as a list of one"),
+        ("model: llama-3-8b", "write it by its fields: step, shape, python"),
+        ("network: host", "write it by its fields: isolation, rdma, interface, hostNetwork"),
+    ],
+)
+def test_a_bare_value_in_the_wrong_place_says_how_to_write_it(line: str, hint: str) -> None:
+    (found,) = hints(check_spec(line)).values()
+
+    assert found == hint
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("costCentre: ''", "spec.costCentre"),
+        ("members: ['  ']", "spec.members[0]"),
+        ('members: [{name: "a\\eb"}]', "spec.members[0].name"),
+    ],
+)
+def test_a_member_or_cost_centre_is_a_line_that_can_be_read(line: str, field: str) -> None:
+    assert told(check_spec(line, kind="Team")) == [(6, field, "DOC-025")]
+
+
+def test_no_message_carries_control_characters_to_the_terminal() -> None:
+    escape = '"\\e[31mred"'
+    fields = ("gpus", "memory", "nodes", "cpu", "framework", "priority", "budget", "deadline", "data")
+    checked = [check_spec(f"{name}: {escape}") for name in fields]
+    pool = f"pools: [{{name: p, gpus: {escape}, price: {escape}, zones: [{escape}], instance: x}}]"
+    checked.append(check_spec(f"timezone: {escape}", pool, kind="Cluster"))
+
+    told_to_people = [
+        mistake.headline + str(mistake.found) + str(mistake.hint)
+        for one in checked
+        for mistake in one.mistakes
+    ]
+    assert len(told_to_people) >= len(fields)
+    assert all(text.isprintable() for text in told_to_people)
+
+
+def test_a_proposal_never_repeats_a_giant() -> None:
+    (hint,) = hints(check_spec(f"memory: {'9' * 5000}Gi")).values()
+
+    assert hint is None
+
+
 def test_a_field_on_the_wrong_level_is_sent_home() -> None:
     checked = check("apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {name: a}\ngpus: 8\n", "f")
 

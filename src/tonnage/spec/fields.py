@@ -112,6 +112,7 @@ Place = Annotated[
     places.Place, Friendly(places.Place.parse, places.PATTERN, ("pvc/ckpt", "s3://bucket/prefix"))
 ]
 Text = Annotated[str, Friendly(names.text, r"[\s\S]*", (), also=({"type": "number"},))]
+Line = Annotated[str, Friendly(names.line, r".*\S.*", (), also=({"type": "number"},))]
 Name = Annotated[str, Friendly(names.name, names.NAME_PATTERN, ("llama-8b-sft",))]
 DnsName = Annotated[str, Friendly(names.dns_name, names.DNS_PATTERN, ("registry-login",))]
 LabelKey = Annotated[str, Friendly(names.label_key, names.LABEL_KEY_PATTERN, ("team",))]

@@ -42,6 +42,15 @@ def text(value: Any) -> str:
     raise LiteralError("DOC-007", f"{_kind(value)} where text belongs", expected="text", hint=hint)
 
 
+def line(value: Any) -> str:
+    """Text that people and other systems read: on one line, and not empty."""
+    given = text(value)
+    if given.strip() and given.isprintable():
+        return given
+    what = f"{shown(given)} is not a line of text" if given.strip() else "an empty text"
+    raise LiteralError("DOC-025", what, expected="one line of text, not empty")
+
+
 def name(value: Any) -> str:
     """A DNS-1123 label: what becomes the name of pods, Services and hosts.
 

@@ -15,10 +15,10 @@ from tonnage.spec.fields import (
     GpuType,
     LabelKey,
     LabelValue,
+    Line,
     Name,
     Size,
     SizeShare,
-    Text,
     Whole,
 )
 from tonnage.spec.literals import CountRange, LiteralError
@@ -33,7 +33,7 @@ class Member(ShortPart):
 
     short: ClassVar[str] = "name"
 
-    name: Text
+    name: Line
     """User, group or service account as the cluster knows it."""
 
     kind: Literal["User", "Group", "ServiceAccount"] = "User"
@@ -222,7 +222,7 @@ class TeamSpec(Part):
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Labels of the namespace and of everything made in it."""
 
-    cost_centre: Text | None = None
+    cost_centre: Line | None = None
     """Whom the bill goes to."""
 
     gpus: dict[GpuType, GpuShare] = Field(default_factory=dict)

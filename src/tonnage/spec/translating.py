@@ -5,7 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from tonnage.spec.literals.refusals import LiteralError, shown
+from tonnage.spec.describing import fields_of, part_at
+from tonnage.spec.literals.refusals import SHOWN, LiteralError, shown
 from tonnage.spec.mistakes import Mistake, Path, field_text
 from tonnage.spec.parts import Part
 from tonnage.spec.reading import RawDocument
@@ -13,6 +14,10 @@ from tonnage.spec.suggesting import suggestion
 
 MOST_SUGGESTIONS = 40
 """Looking for near names costs time; past this many unknown fields the file is not a document with slips."""
+
+MOST_FIELDS = 6
+LONGEST_HINT = 200
+"""A proposal longer than this repeats a value that nobody wrote by hand."""
 
 _TYPES = {
     "string_type": "text",
@@ -119,9 +124,20 @@ class Translator:
             hint = f"without quotes: {given.strip()}"
         if path and path[-1] == "env" and isinstance(given, list):
             hint = "write NAME: value lines, not a list of name and value"
+        elif expected == _TYPES["tuple_type"]:
+            hint = _as_list(given)
+        elif expected == _TYPES["model_type"]:
+            hint = self._fields_at(path)
         return self._at(
             path, "DOC-007", f"{shown(given)} where {expected} belongs", expected=expected, hint=hint
         )
+
+    def _fields_at(self, path: Path) -> str | None:
+        """The fields to write where a bare value was given."""
+        part = part_at(self.root, path)
+        names = list(fields_of(part)) if part is not None else []
+        more = ", ..." if len(names) > MOST_FIELDS else ""
+        return f"write it by its fields: {', '.join(names[:MOST_FIELDS])}{more}" if names else None
 
     def _at(
         self,
@@ -144,8 +160,22 @@ class Translator:
             column=column,
             found=None if found is None else shown(found),
             expected=expected,
-            hint=hint,
+            hint=hint if hint is None or len(hint) <= LONGEST_HINT else None,
         )
+
+
+def _as_list(given: Any) -> str:
+    """How to write one thing where a list belongs."""
+    if isinstance(given, dict):
+        return "begin its first line with '- '"
+    text = str(getattr(given, "text", given))
+    is_plain = (
+        isinstance(given, str)
+        and len(text) <= SHOWN
+        and text.isprintable()
+        and not set(text) & set(",[]{}#'\"")
+    )
+    return f"write it as a list: [{text}]" if is_plain else "write it as a list of one"
 
 
 def _or(choices: list[str]) -> str:

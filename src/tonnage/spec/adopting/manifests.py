@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tonnage.spec.adopting.pods import take_pod
 from tonnage.spec.adopting.refusals import refusal
 from tonnage.spec.adopting.taking import Notes, take_mapping
-from tonnage.spec.adopting.workloads import workload_of
+from tonnage.spec.adopting.workloads import LAST_APPLIED, workload_of
 from tonnage.spec.dumping import as_plain, write_yaml
 from tonnage.spec.foreign import TRAINING_KINDS
 from tonnage.spec.metadata import API_VERSION
@@ -22,7 +22,7 @@ from tonnage.spec.reading import RawDocument, read
 from tonnage.spec.run import Run
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_ACTED_UPON = ("kueue.x-k8s.io/", "jobset.sigs.k8s.io/", "kubeflow.org/", "volcano.sh/", "karpenter.sh/")
 _SET_BY_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
 _ORDER = (
     "team", "queue", "priority", "labels", "image", "command", "env", "secrets", "serviceAccount",
@@ -105,6 +105,13 @@ def _head(metadata: dict[str, Any], spec: dict[str, Any], notes: Notes) -> dict[
         queue = holder.pop(QUEUE_LABEL, None)
         if isinstance(queue, str):
             spec["queue"] = queue
+    for key in [key for key in labels if _is_acted_upon(key)]:
+        spec["labels"] = {**spec.get("labels", {}), key: labels.pop(key)}
+    notes.lost.extend(
+        f"annotation {key}: it stays a note of the document, and no object gets it"
+        for key in annotations
+        if _is_acted_upon(key)
+    )
     if not spec.get("labels", True):
         del spec["labels"]
     given = metadata.pop("name", None) or metadata.pop("generateName", None)
@@ -115,6 +122,11 @@ def _head(metadata: dict[str, Any], spec: dict[str, Any], notes: Notes) -> dict[
     head |= {name: value for name, value in (("labels", labels), ("annotations", annotations)) if value}
     notes.lost.extend(f"metadata.{name}" for name in metadata)
     return head
+
+
+def _is_acted_upon(key: object) -> bool:
+    """Whether a controller reads this label or annotation, so that leaving it behind changes what happens."""
+    return any(domain in str(key) for domain in _ACTED_UPON)
 
 
 def _name(given: str, notes: Notes) -> str:

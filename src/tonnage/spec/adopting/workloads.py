@@ -8,6 +8,9 @@ from typing import Any
 
 from tonnage.spec.adopting.taking import Notes, take, take_list, take_mapping
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+SSH_FOLDER = "/root/.ssh"
+"""Where the MPI operator puts its keys when nothing is said."""
 _NOISE = ("status", "apiVersion", "kind", "metadata")
 
 
@@ -31,10 +34,22 @@ def workload_of(manifest: dict[str, Any], notes: Notes) -> Workload | None:
     if "controller-uid" in str(spec.get("selector")):
         del spec["selector"]  # the server's own, in a manifest read back from a cluster
     workload = _READERS[kind](spec, notes)
+    if workload is not None and kind == "Pod":
+        workload.template["metadata"] = _own_metadata(manifest)
     if workload is not None and spec:
         notes.lost.extend(f"spec.{name}" for name in spec)
     notes.lost.extend(name for name in manifest if name not in _NOISE)
     return workload
+
+
+def _own_metadata(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A bare Pod's labels and annotations: those of the pods that the Run will make, not of the document."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict):
+        return {}
+    annotations = take_mapping(metadata, "annotations")
+    annotations.pop(LAST_APPLIED, None)
+    return {"labels": take_mapping(metadata, "labels"), "annotations": annotations}
 
 
 def _pod(spec: dict[str, Any], _: Notes) -> Workload | None:
@@ -73,14 +88,22 @@ def _job_set(spec: dict[str, Any], notes: Notes) -> Workload | None:
     for job in jobs:
         if job is not chosen:
             notes.lost.append(f"replicatedJobs {job.get('name')}: a Run has one kind of rank")
-    inner = take_mapping(take_mapping(chosen, "template"), "spec")
+    template = take_mapping(chosen, "template")
+    inner = take_mapping(template, "spec")
     workload = _job(inner, notes)
     if workload is None:
         return None
+    for name, values in take_mapping(template, "metadata").items():
+        notes.lost.extend(
+            f"replicatedJobs[].template.metadata.{name} {key}"
+            for key in (values if isinstance(values, dict) else ())
+        )
     workload.nodes *= max(take(chosen, "replicas", int) or 1, 1)
     workload.run = _lifetime(spec, notes) | workload.run | {"target": "JobSet"}
     restarts = take(policy, "maxRestarts", int)
     if restarts is not None:
+        if workload.run.get("retries"):
+            notes.lost.append(f"backoffLimit {workload.run['retries']}: maxRestarts {restarts} is taken")
         workload.run["retries"] = restarts
     for name in ("network", "successPolicy", "startupPolicy", "coordinator"):
         if take_mapping(spec, name):
@@ -132,9 +155,13 @@ def _replicas(
 def _elastic(spec: dict[str, Any], notes: Notes) -> dict[str, Any]:
     """`elasticPolicy` as a range of nodes."""
     policy = take_mapping(spec, "elasticPolicy")
-    low, high = take(policy, "minReplicas", int), take(policy, "maxReplicas", int)
+    low, high = policy.get("minReplicas"), policy.get("maxReplicas")
+    nodes = {}
+    if isinstance(low, int) and isinstance(high, int) and 0 < low <= high:
+        nodes = {"nodes": f"{low}..{high}"}
+        del policy["minReplicas"], policy["maxReplicas"]
     notes.lost.extend(f"elasticPolicy.{name}: Tonnage sets it" for name in policy)
-    return {"nodes": f"{low}..{high}"} if low and high and low <= high else {}
+    return nodes
 
 
 def _mpi_job(spec: dict[str, Any], notes: Notes) -> Workload | None:
@@ -143,7 +170,8 @@ def _mpi_job(spec: dict[str, Any], notes: Notes) -> Workload | None:
     workload = _replicas("mpiReplicaSpecs", "mpi", "MPIJob", ("Worker",))(spec, notes)
     if workload is None:
         return None
-    spec.pop("sshAuthMountPath", None)
+    if spec.pop("sshAuthMountPath", SSH_FOLDER) != SSH_FOLDER:
+        notes.lost.append("sshAuthMountPath: Tonnage makes the launcher, and its keys")
     if take(spec, "mpiImplementation", str) not in (None, "OpenMPI"):
         notes.lost.append("mpiImplementation: OpenMPI is used")
     containers = _containers(launcher)
@@ -164,6 +192,8 @@ def _train_job(spec: dict[str, Any], notes: Notes) -> Workload | None:
     processes = trainer.pop("numProcPerNode", None)
     if isinstance(processes, int):
         run["processesPerNode"] = int(processes)
+    elif processes not in (None, "auto", "gpu"):
+        notes.lost.append(f"numProcPerNode {processes}")
     if isinstance(runtime, str):
         if "torch" in runtime:
             run["framework"] = "torch"

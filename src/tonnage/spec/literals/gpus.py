@@ -136,7 +136,7 @@ def _milli(value: object) -> int:
     if milli > 1000 and milli % 1000:
         raise LiteralError(
             CODE,
-            f"{text} GPUs: above one, only whole GPUs exist",
+            f"{Decimal(text).normalize():f} GPUs: above one, only whole GPUs exist",
             expected="a whole number, or a part of one GPU like 0.5",
             hint=f"try {milli // 1000 + 1}",
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tonnage.cluster.gpus import find_gpu, nearest_gpus
 from tonnage.spec.cluster import Cluster, Pool
 from tonnage.spec.literals import Money
+from tonnage.spec.literals.refusals import shown
 from tonnage.spec.mistakes import Path
 from tonnage.spec.rules.remarks import Remark
 
@@ -185,7 +186,7 @@ def timezone_exists(cluster: Cluster) -> Iterator[Remark]:
             yield Remark(
                 code="DOC-025",
                 path=("spec", "timezone"),
-                what=f"'{cluster.spec.timezone[:40]}' is not a time zone",
+                what=f"{shown(cluster.spec.timezone)} is not a time zone",
                 expected="a name like UTC or Europe/Berlin",
             )
 
