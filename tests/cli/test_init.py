@@ -73,16 +73,26 @@ def test_flags_fill_the_starter_in() -> None:
     assert run.spec.command == ("torchrun", "t.py", "--x", "a: b")
 
 
+@pytest.mark.parametrize("gpus", ["1", "8 x h100", "24GB..80GB"])
+def test_the_comments_of_a_starter_stand_in_one_column(gpus: str) -> None:
+    lines = call("--gpus", gpus, "-f", "-").stdout.splitlines()
+
+    commented = [line for line in lines if line.startswith(("  code", "  gpus", "  memory"))]
+    assert {line.index("#") for line in commented} == {27}
+
+
 def test_without_a_name_the_folder_gives_it() -> None:
     assert "name: my-project" in call("-f", "-").stdout
 
 
 def test_two_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_is_terminal", lambda: True)
-    result = call("-f", "-", stdin="python go.py\nmany\n4\n")
+    result = call("-f", "-", stdin="python go.py\nmany\n8 h100\n4\n")
 
     assert "What should run?" in result.stderr
-    assert "'many' is not a number of GPUs" in result.stderr
+    assert "'many' is not a number of GPUs; expected" in result.stderr
+    assert "try 8 x h100" in result.stderr
+    assert "--gpus" not in result.stderr
     assert "command: python go.py" in result.stdout
     assert "gpus: 4" in result.stdout
 

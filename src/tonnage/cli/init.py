@@ -43,7 +43,7 @@ def init(**options: Any) -> int:
 
     \b
         tonnage init
-        tonnage init --name sft --command 'torchrun train.py' --gpus '8 x h100' -f sft.yaml
+        tonnage init --command 'torchrun train.py' --gpus '8 x h100' -f sft.yaml
         tonnage init --from job.yaml -f run.yaml
     """
     asked = _Asked(**options)
@@ -174,7 +174,8 @@ def _gpus_or_ask_again(text: str) -> str:
         _checked_gpus(text)
     except UsageError as error:
         problem = error.problem
-        raise click.BadParameter(f"{problem.what}; expected {problem.expected}") from None
+        what = problem.what.removeprefix("--gpus: ")  # nobody wrote that flag
+        raise click.BadParameter(f"{what}; {problem.hint or f'expected {problem.expected}'}") from None
     return text
 
 

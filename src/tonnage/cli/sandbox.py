@@ -139,7 +139,7 @@ def status(name: str | None, output: str) -> None:
 @_name
 @_output
 def load(image: Path, name: str, output: str) -> None:
-    """Load a container image (a docker or OCI archive) into every real node."""
+    """Load an image (a docker or OCI archive) into every real node."""
     from tonnage.sandbox.loading import load_image
     from tonnage.sandbox.showing import Show
 

@@ -27,7 +27,7 @@ spec:
   # secrets: {{HF_TOKEN: hf-token/token}}   # secret-name/key, never the value
 
   # -- how large; auto leaves it to Tonnage
-  gpus: {_inline(gpus)}                  # per node; also 8 x h100, 24GB..80GB, 0.5
+  {f"gpus: {_inline(gpus)}":<24} # per node; also 8 x h100, 24GB..80GB, 0.5
   # nodes: 2
   memory: auto             # or 64Gi, or request..limit: 64Gi..128Gi
   # cpu: auto
