@@ -44,6 +44,19 @@ def generate_pod(random: Random) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
+def generate_layered_pod(random: Random) -> Json:
+    """A clean pod with everything that is summed in a way of its own: init, sidecar, overhead, pod level."""
+    beside = {**_container(random, "beside", 0.0), "restartPolicy": "Always"}
+    before = {**_container(random, "before", 0.0), "resources": {"requests": {"cpu": "4", "memory": "4Gi"}}}
+    before.pop("restartPolicy", None)
+    main = {**_container(random, "main", 0.0), "resources": {"requests": {"cpu": "1", "memory": "2Gi"}}}
+    main.pop("restartPolicy", None)
+    spec: Json = {"containers": [main], "initContainers": [beside, before], "runtimeClassName": "sandboxed"}
+    if random.random() < 0.3:
+        spec["resources"] = {"requests": {"memory": "64Gi"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec}
+
+
 def _tidy(random: Random, spec: Json) -> None:
     """Equal cpu and memory in (nearly) every container: Guaranteed, or just short of it."""
     everyone = [*spec["containers"], *spec.get("initContainers", [])]

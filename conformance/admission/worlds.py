@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.admission.pods import generate_pod
+from conformance.admission.pods import generate_layered_pod, generate_pod
 from conformance.admission.policies import (
     generate_claim,
     generate_limit_range,
@@ -33,6 +33,8 @@ Json = dict[str, Any]
 
 CLASSES_PATH = "/apis/scheduling.k8s.io/v1/priorityclasses"
 RUNTIME_CLASSES = {"sandboxed": {"cpu": "250m", "memory": "64Mi"}, "plain": {}}
+FULL_EVERY = 12
+"""In one world of so many there is room for nothing, behind a LimitRange that is asked first."""
 _CLASSES = (("critical", 1_000_000, None), ("high", 1000, None), ("low", -10, None), ("quiet", 5, "Never"))
 
 
@@ -103,7 +105,10 @@ def delete_default_class(api: ApiServer) -> None:
 
 def create_worlds(api: ApiServer, random: Random, prefix: str, count: int) -> list[World]:
     """Make the namespaces, wait until the controllers have seen them, and set the quotas' status."""
-    plans = [(f"{prefix}-{n}", random.randrange(2**32), scope_for(n)) for n in range(count)]
+    plans = [
+        (f"{prefix}-{n}", random.randrange(2**32), scope_for(n), n % FULL_EVERY == FULL_EVERY - 1)
+        for n in range(count)
+    ]
     return list(in_parallel(lambda plan: _create_world(api, *plan), plans))
 
 
@@ -135,12 +140,12 @@ def delete_worlds(api: ApiServer, worlds: list[World]) -> None:
         api.delete(f"/api/v1/namespaces/{world.namespace}")
 
 
-def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None) -> World:
+def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None, is_full: bool) -> World:
     random = Random(seed)
     world = World(namespace=namespace)
     _must(api.create("/api/v1/namespaces", {"metadata": {"name": namespace}}))
     api.wait_for(f"{world.path}/serviceaccounts/default", lambda answer: answer.ok)
-    counted = random.random() < 0.3
+    counted = random.random() < 0.3 and not is_full
     if counted:
         _populate(api, random, world)
     for index in range(random.choice((0, 0, 1, 1, 1, 2))):
@@ -155,6 +160,8 @@ def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None) 
         if answer.ok and not counted:
             hard = answer.body["spec"]["hard"]
             world.used[f"rq{index}"] = generate_used(random, hard)
+    if is_full:
+        _fill_up(api, world)
     api.wait_for(f"{world.path}/resourcequotas", _all_counted)
     set_status(api, world)
     return world
@@ -163,17 +170,30 @@ def _create_world(api: ApiServer, namespace: str, seed: int, scope: str | None) 
 def _populate(api: ApiServer, random: Random, world: World) -> None:
     """Real pods and claims, some pods already finished, for the controller to count."""
     for index in range(random.choice((2, 3, 4))):
-        pod = generate_pod(random)
+        pod = generate_pod(random) if index else generate_layered_pod(random)
         pod["metadata"]["name"] = f"pod{index}"
         pod["spec"]["schedulerName"] = "nobody"
         answer = api.create(f"{world.path}/pods", pod)
-        if answer.ok and random.random() < 0.3:
+        if answer.ok and index and random.random() < 0.4:
             phase = random.choice(("Succeeded", "Failed"))
             api.patch(f"{world.path}/pods/pod{index}/status", {"status": {"phase": phase}})
     for index in range(random.choice((0, 1, 2))):
         claim = generate_claim(random)
         claim["metadata"]["name"] = f"claim{index}"
         api.create(f"{world.path}/persistentvolumeclaims", claim)
+
+
+def _fill_up(api: ApiServer, world: World) -> None:
+    """Walls that many pods break, and a quota that would refuse every pod, and all but the smallest claims."""
+    walls = {"type": "Container", "min": {"cpu": "200m"}, "max": {"cpu": "2", "memory": "2Gi"}}
+    limits = {"metadata": {"name": "walls"}, "spec": {"limits": [walls]}}
+    answer = api.create(f"{world.path}/limitranges", limits)
+    _must(answer)
+    world.limit_ranges.append(answer.body)
+    hard = {"pods": "0", "requests.storage": "1", "gold.storageclass.storage.k8s.io/requests.storage": "1"}
+    full = {"metadata": {"name": "full"}, "spec": {"hard": hard}}
+    _must(api.create(f"{world.path}/resourcequotas", full))
+    world.used["full"] = dict.fromkeys(hard, "0")
 
 
 def _all_counted(answer: Answer) -> bool:
