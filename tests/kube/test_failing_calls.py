@@ -16,6 +16,7 @@ from kube_faults import Script, client_of, failure, page
 
 from tonnage.clock import ManualClock
 from tonnage.cluster.objects import Pod
+from tonnage.cluster.port import Permission
 from tonnage.errors import ForbiddenError, RefusedError, TonnageError, UnauthorizedError, UnreachableError
 from tonnage.kube.client import KubeClient
 from tonnage.kube.decoding import Decoder
@@ -120,6 +121,20 @@ def test_a_login_page_instead_of_an_api_is_recognised() -> None:
     error = problem_of(httpx2.Response(200, text="<html>please log in</html>"))
 
     assert error.problem.code == "KUBE-052"
+
+
+def test_a_question_answered_by_a_login_page_is_recognised_too() -> None:
+    script = Script(httpx2.Response(200, text="<html>please log in</html>"))
+    with pytest.raises(UnreachableError, match="not Kubernetes'"), client_of(script) as client:
+        client.may(Permission("list", "pods"))
+
+
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+def test_a_socks_proxy_is_refused_with_a_way_round_it(scheme: str) -> None:
+    error = real("https://cluster.test", proxy_url=f"{scheme}://127.0.0.1:1080")
+
+    assert (error.problem.code, error.exit_code) == ("KUBE-016", 3)
+    assert "ssh -L" in str(error.problem.hint)
 
 
 def test_truncated_json_is_not_an_empty_list() -> None:

@@ -43,6 +43,24 @@ async def test_the_first_snapshot_is_listed_and_the_next_follow_changes() -> Non
     assert found.gap("nodes") is not None
 
 
+async def test_one_object_that_makes_no_sense_does_not_hide_its_kind() -> None:
+    def with_a_broken_one(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/api/v1/pods" and "watch" not in request.url.params:
+            broken = {"metadata": {"name": "broken"}, "spec": {"containers": "none"}}
+            return httpx2.Response(200, json={"metadata": {}, "items": [pod("a"), broken]})
+        return answer(request)
+
+    follower = Follower(KubeCluster(client_of(with_a_broken_one)))
+    async with asyncio.timeout(30), aclosing(follower.snapshots(every=0.01)) as snapshots:
+        async for found in snapshots:
+            if {one.metadata.name for one in found.pods} == {"b"}:
+                break
+
+    gap = found.gap("pods")
+    assert gap is not None
+    assert "broken" in gap.message
+
+
 async def test_following_a_file_ends_with_the_file() -> None:
     header = {"takenAt": "2026-01-01T00:00:00Z", "source": "x"}
     pods = {"apiVersion": "v1", "kind": "Pod", "items": [pod("a")]}

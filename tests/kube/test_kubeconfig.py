@@ -10,7 +10,13 @@ import pytest
 import yaml
 
 from tonnage.errors import DocumentError, TonnageError, UnreachableError, UsageError
-from tonnage.kube.kubeconfig import find_access, in_cluster_access, load_kubeconfig, merge_kubeconfigs
+from tonnage.kube.kubeconfig import (
+    EXEC_VERSIONS,
+    find_access,
+    in_cluster_access,
+    load_kubeconfig,
+    merge_kubeconfigs,
+)
 
 
 def config(**parts: Any) -> dict[str, Any]:
@@ -173,3 +179,40 @@ def test_impersonation_becomes_headers(tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_contexts() -> None:
     assert merge_kubeconfigs([(Path("x"), "")]).contexts == {}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        ({"server": "prod.test:6443"}, {}),
+        ({"server": "ftp://prod.test"}, {}),
+        ({"server": "https://[::1"}, {}),
+        ({"server": "https://prod.test:notaport"}, {}),
+        ({"server": "https://prod\n.test"}, {}),
+        ({"proxy-url": "proxy:3128"}, {}),
+        ({}, {"as-groups": True}),
+        ({}, {"exec": {"command": "x", "apiVersion": EXEC_VERSIONS[0], "args": "x"}}),
+        ({}, {"exec": {"command": "x", "apiVersion": EXEC_VERSIONS[0], "env": [{"value": "x"}]}}),
+        ({}, {"exec": {"command": "x", "apiVersion": EXEC_VERSIONS[0], "env": {"A": "b"}}}),
+    ],
+)
+def test_a_value_of_the_wrong_shape_is_named_and_is_not_our_bug(
+    tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any]
+) -> None:
+    document = config()
+    document["clusters"][0]["cluster"] |= cluster
+    document["users"][0]["user"] |= user
+
+    with pytest.raises(DocumentError) as failed:
+        access(tmp_path, document)
+
+    (wrong,) = cluster or user
+    assert failed.value.problem.code == "KUBE-001"
+    assert wrong in str(failed.value)
+
+
+def test_extensions_of_any_shape_are_passed_over(tmp_path: Path) -> None:
+    document = config()
+    document["clusters"][0]["cluster"]["extensions"] = True
+
+    assert access(tmp_path, document).cluster_extension is None

@@ -88,16 +88,11 @@ class KubeClient:
 
     def get_json(self, path: str, asked: Asked) -> Any:
         """Read a path that answers one JSON document."""
-        body = self.get(path, asked)
-        try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise failing.not_understood(str(error), self.access.server) from error
+        return self._read_json(self.get(path, asked))
 
     def post_json(self, path: str, body: object, asked: Asked) -> Any:
         """Send a question that changes nothing (access reviews)."""
-        answer = self._once("POST", path, asked, content=msgspec.json.encode(body))
-        return msgspec.json.decode(answer)
+        return self._read_json(self._once("POST", path, asked, content=msgspec.json.encode(body)))
 
     def list(self, kind: Kind, read: Callable[[bytes], ReadPage[T]], namespace: str = "") -> Paging[T]:
         """Read a whole list in pages, each handed to `read` as it arrives."""
@@ -172,6 +167,12 @@ class KubeClient:
             timeout=httpx2.Timeout(idle_seconds, connect=10.0),
             headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
         )
+
+    def _read_json(self, body: bytes) -> Any:
+        try:
+            return msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise failing.not_understood(str(error), self.access.server) from error
 
     def _once(
         self,

@@ -156,7 +156,7 @@ def tls_context(access: Access, held: Held) -> ssl.SSLContext:
 def proxy_for(access: Access, environment: Mapping[str, str]) -> str | None:
     """The proxy kubectl would use: the kubeconfig's, else the environment's, never for loopback."""
     if access.proxy_url:
-        return access.proxy_url
+        return _usable_proxy(access.proxy_url, access.server)
     url = urllib.parse.urlsplit(access.server)
     host = url.hostname or ""
     if host == "localhost" or _is_loopback(host):
@@ -165,7 +165,23 @@ def proxy_for(access: Access, environment: Mapping[str, str]) -> str | None:
     proxies = {"no": lowered.get("no_proxy", "")}
     if urllib.request.proxy_bypass_environment(host, proxies):  # type: ignore[attr-defined]
         return None
-    return lowered.get(f"{url.scheme}_proxy")
+    found = lowered.get(f"{url.scheme}_proxy")
+    return _usable_proxy(found, access.server) if found else None
+
+
+def _usable_proxy(url: str, server: str) -> str:
+    if url.startswith("socks"):
+        raise UnreachableError(
+            Problem(
+                code="KUBE-016",
+                what="the way to this cluster is a SOCKS proxy, which Tonnage cannot speak to",
+                where=server,
+                found=urllib.parse.urlsplit(url).scheme,
+                expected="an http:// or https:// proxy",
+                hint="name an HTTP proxy in proxy-url or HTTPS_PROXY, or forward the port with `ssh -L`",
+            )
+        )
+    return url
 
 
 def _is_loopback(host: str) -> bool:

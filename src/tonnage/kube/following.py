@@ -12,7 +12,7 @@ from typing import Any
 
 from tonnage.clock import Clock, SystemClock
 from tonnage.cluster.port import Change, ChangeKind, ClusterPort
-from tonnage.cluster.snapshot import Snapshot
+from tonnage.cluster.snapshot import UNREADABLE, Snapshot
 from tonnage.kube.assembling import assemble
 from tonnage.kube.kinds import KINDS, find_kind
 from tonnage.kube.watching import key_of
@@ -32,7 +32,8 @@ class Follower:
         """A snapshot now, then one after each change, at most one per `every` seconds."""
         first = await asyncio.to_thread(self._cluster.observe, self._namespace)
         yield first
-        missing = {gap.resource for gap in first.gaps}
+        # A kind with one object that could not be read is followed all the same.
+        missing = {gap.resource for gap in first.gaps if gap.reason != UNREADABLE}
         resources = [kind.full_name for kind in KINDS if kind.full_name not in missing]
         self._waiting = set(resources)
         pump = asyncio.create_task(self._pump(resources))

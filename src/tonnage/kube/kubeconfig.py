@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -22,6 +23,7 @@ import yaml
 from tonnage.errors import DocumentError, Problem, UnreachableError, UsageError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -197,12 +199,14 @@ def _access(name: str, context: _Entry, cluster: _Entry, user: _Entry | None) ->
     authority = _data_or_file(cluster, "clusters", "certificate-authority")
     return Access(
         context=name,
-        server=_text(cluster, f"cluster of context {name}", "server").rstrip("/"),
+        server=_address(cluster, f"cluster of context {name}", "server", ("http", "https")).rstrip("/"),
         namespace=_optional_text(context.body.get("namespace"), context.file, "namespace"),
         authority=authority,
         insecure=body.get("insecure-skip-tls-verify") is True,
         tls_server_name=body.get("tls-server-name") or None,
-        proxy_url=body.get("proxy-url") or None,
+        proxy_url=_address(cluster, f"cluster of context {name}", "proxy-url", PROXY_SCHEMES)
+        if body.get("proxy-url")
+        else None,
         login=_login(user) if user else Login(),
         cluster_extension=_exec_extension(body),
     )
@@ -228,18 +232,20 @@ def _login(user: _Entry) -> Login:
         certificate=_data_or_file(user, "users", "client-certificate"),
         key=_data_or_file(user, "users", "client-key"),
         exec=_exec_plugin(user),
-        impersonate=_impersonation(body),
+        impersonate=_impersonation(user),
     )
 
 
-def _impersonation(body: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
+def _impersonation(user: _Entry) -> dict[str, str | tuple[str, ...]]:
+    body = user.body
     asked: dict[str, str | tuple[str, ...]] = {}
     if body.get("as"):
         asked["Impersonate-User"] = str(body["as"])
     if body.get("as-uid"):
         asked["Impersonate-Uid"] = str(body["as-uid"])
     if body.get("as-groups"):
-        asked["Impersonate-Group"] = tuple(map(str, body["as-groups"]))
+        groups = _list(user, "users[].user.as-groups", body["as-groups"])
+        asked["Impersonate-Group"] = tuple(map(str, groups))
     return asked
 
 
@@ -254,8 +260,8 @@ def _exec_plugin(user: _Entry) -> ExecPlugin | None:
         raise _malformed(user.file, "users[].user.exec.apiVersion", repr(version), " or ".join(EXEC_VERSIONS))
     return ExecPlugin(
         command=asked["command"],
-        args=tuple(map(str, asked.get("args") or ())),
-        env={str(pair["name"]): str(pair.get("value", "")) for pair in asked.get("env") or ()},
+        args=tuple(map(str, _list(user, "users[].user.exec.args", asked.get("args")))),
+        env=_exec_environment(user, asked.get("env")),
         api_version=version,
         install_hint=str(asked.get("installHint") or ""),
         provide_cluster_info=asked.get("provideClusterInfo") is True,
@@ -264,9 +270,20 @@ def _exec_plugin(user: _Entry) -> ExecPlugin | None:
     )
 
 
+def _exec_environment(user: _Entry, asked: object) -> dict[str, str]:
+    where = "users[].user.exec.env"
+    environment: dict[str, str] = {}
+    for pair in _list(user, where, asked):
+        if not isinstance(pair, Mapping) or not isinstance(pair.get("name"), str):
+            raise _malformed(user.file, where, type(pair).__name__, "maps with `name` and `value`")
+        environment[pair["name"]] = str(pair.get("value") or "")
+    return environment
+
+
 def _exec_extension(body: Mapping[str, Any]) -> Any:
     """What a provider wants its login plugin to be told about the cluster."""
-    for extension in body.get("extensions") or ():
+    extensions = body.get("extensions")
+    for extension in extensions if isinstance(extensions, list) else ():
         if isinstance(extension, Mapping) and extension.get("name") == "client.authentication.k8s.io/exec":
             return extension.get("extension")
     return None
@@ -353,6 +370,27 @@ def _text(entry: _Entry, where: str, key: str) -> str:
     value = entry.body.get(key)
     if not isinstance(value, str) or not value:
         raise _malformed(entry.file, f"{where}.{key}", repr(value), "a text")
+    return value
+
+
+def _address(entry: _Entry, where: str, key: str, schemes: tuple[str, ...]) -> str:
+    address = _text(entry, where, key)
+    expected = f"an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}"
+    try:
+        url = urllib.parse.urlsplit(address)
+        is_good = url.scheme in schemes and bool(url.hostname) and url.port != 0 and address.isprintable()
+    except ValueError:  # a port or an IPv6 address that is none
+        is_good = False
+    if not is_good:
+        raise _malformed(entry.file, f"{where}.{key}", repr(address), expected)
+    return address
+
+
+def _list(entry: _Entry, where: str, value: object) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _malformed(entry.file, where, type(value).__name__, "a list")
     return value
 
 

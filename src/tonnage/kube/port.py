@@ -59,7 +59,7 @@ class KubeCluster:
         taken_at = self._clock.now()
         version = self.client.server_version()
         # Made before the threads: msgspec crashes when two threads are the first to look at one type.
-        decoders: list[Decoder[Any]] = [Decoder(kind.type, kind.resource) for kind in KINDS]
+        decoders: list[Decoder[Any]] = [Decoder(kind.type, kind.full_name) for kind in KINDS]
         with without_collecting(), ThreadPoolExecutor(PARALLEL_LISTS) as pool:
             answers = list(
                 pool.map(lambda kind, decoder: self._list(kind, decoder, namespace), KINDS, decoders)

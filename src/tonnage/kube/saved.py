@@ -251,7 +251,7 @@ class SavedCluster:
 
     def _values(self, kind: Kind, namespace: str) -> tuple[list[Any], list[Gap]]:
         held = self.saved.resources.get(kind.full_name)
-        decoder: Decoder[Any] = Decoder(kind.type, kind.resource)
+        decoder: Decoder[Any] = Decoder(kind.type, kind.full_name)
         values, gaps = decoder.many(held.items if held else ())
         if namespace and kind.namespaced:
             values = [value for value in values if value.metadata.namespace == namespace]

@@ -158,7 +158,7 @@ class Reflector(Generic[V]):
         """Why we are not up to date, while we are not."""
         self._client = client
         self._namespace = namespace
-        self._decoder: Decoder[Any] = Decoder(kind.type, kind.resource, interner)
+        self._decoder: Decoder[Any] = Decoder(kind.type, kind.full_name, interner)
         self._idle_seconds = idle_seconds
         self._longest_wait = longest_wait
         self._failures = 0
