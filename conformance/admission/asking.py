@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from conformance.admission import covering
-from conformance.admission.comparing import Form, ours, real
+from conformance.admission.comparing import Form, apart, ours, real
 from conformance.admission.families import Classes, Family, Json
 from conformance.admission.worlds import World, read_quotas, set_status, status_of
 from conformance.apiserver import Answer, ApiServer, in_parallel
@@ -94,10 +94,8 @@ class Asker:
             return real(self._real(world, body), self.family.kind) not in possible
 
         body = shrink(question.body, still_differs)
-        theirs = real(self._real(world, body), self.family.kind)
-        return Disagreement(
-            question={"object": body, **world.rules()}, ours=self._ours(world, body), real=theirs
-        )
+        said, done = apart(self._ours(world, body), real(self._real(world, body), self.family.kind))
+        return Disagreement(question={"object": body, **world.rules()}, ours=said, real=done)
 
     def _real(self, world: World, body: Json) -> Answer:
         return self.api.create(self.family.path(world), body, dry_run=True)

@@ -60,6 +60,15 @@ def object_form(value: PolicyObject) -> Form:
     return form
 
 
+def apart(possible: list[Form], theirs: Form) -> tuple[Any, Any]:
+    """Ours and theirs, for showing: where both stored the object or both refused it, only what differs."""
+    if len(possible) != 1 or ("errors" in possible[0]) != ("errors" in theirs):
+        return possible, theirs
+    (mine,) = possible
+    differing = [name for name in mine | theirs if mine.get(name) != theirs.get(name)]
+    return {name: mine.get(name) for name in differing}, {name: theirs.get(name) for name in differing}
+
+
 def _refusal(status: int, errors: frozenset[str], message: str) -> Form:
     form: Form = {"status": status, "errors": sorted(errors)}
     if len(errors) == 1:

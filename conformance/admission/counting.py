@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import msgspec
 
+from conformance.admission.comparing import object_form, pod_form
 from conformance.admission.quantities import any_quantity
 from conformance.admission.worlds import World
 from conformance.apiserver import ApiServer, in_parallel
@@ -54,9 +56,29 @@ def compare_usage(api: ApiServer, worlds: list[World], target: float) -> Tally:
                 tally.agreed += 1
                 _cover(tally, each, pods, mine)
             else:
-                question = {"quota": msgspec.to_builtins(each.spec), "pods": msgspec.to_builtins(pods)}
-                tally.disagreements.append(Disagreement(question=question, ours=mine, real=theirs))
+                tally.disagreements.append(_difference(each, pods, claims, mine, theirs))
     return tally
+
+
+def _difference(
+    each: ResourceQuota,
+    pods: list[Pod],
+    claims: list[PersistentVolumeClaim],
+    mine: dict[str, str],
+    theirs: dict[str, str],
+) -> Disagreement:
+    """The keys that were counted otherwise, with what of the objects is counted."""
+    keys = [key for key in mine | theirs if mine.get(key) != theirs.get(key)]
+    question: dict[str, Any] = {"quota": {**msgspec.to_builtins(each.spec), "hard": keys}}
+    if any(map(quota.is_pod_key, keys)):
+        question["pods"] = [{**pod_form(pod), "phase": pod.status.phase} for pod in pods]
+    if any(map(quota.is_claim_key, keys)):
+        question["claims"] = [object_form(claim) for claim in claims]
+    return Disagreement(
+        question=question,
+        ours={key: mine.get(key) for key in keys},
+        real={key: theirs.get(key) for key in keys},
+    )
 
 
 def _our_quantity(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from conformance.admission import covering
-from conformance.admission.comparing import ours, real
+from conformance.admission.comparing import apart, ours, real
 from conformance.apiserver import Answer
 from conformance.nodes import choose, tally
 from conformance.nodes.case import CATALOGUE, Outcome
@@ -134,6 +134,14 @@ def test_another_class_or_word_in_the_servers_answer_is_a_disagreement():
         status=403, body={"message": 'pods "p" is forbidden: exceeded quota: q, requested: pods=1'}
     )
     assert real(refused, Pod) != mine
+
+
+def test_of_two_answers_that_differ_in_one_thing_only_that_is_shown():
+    mine, theirs = {"qosClass": "Burstable", "overhead": {}}, {"qosClass": "Guaranteed", "overhead": {}}
+    assert apart([mine], theirs) == ({"qosClass": "Burstable"}, {"qosClass": "Guaranteed"})
+    refused = {"status": 403, "errors": ["x"]}
+    assert apart([mine], refused) == ([mine], refused)
+    assert apart([mine, theirs], theirs) == ([mine, theirs], theirs)
 
 
 def test_errors_are_a_set_and_one_alone_is_compared_word_for_word():
