@@ -57,6 +57,7 @@ def test_every_mistake_of_a_document_is_told_at_once() -> None:
     ("line", "hint"),
     [
         ("gpu: 8", "did you mean spec.gpus?"),
+        ("retries: {oom: 3}", "did you mean spec.retries.hostOOM or spec.retries.gpuOOM?"),
         ("micro_batch: 2", "did you mean spec.train.microBatch?"),
         ("train: {micro_batch: 2}", "did you mean spec.train.microBatch?"),
         ("checkpoint: pvc/a", "did you mean spec.checkpoints?"),
@@ -221,6 +222,11 @@ def test_numbers_in_env_labels_and_commands_keep_their_spelling() -> None:
         (("podTemplate: {nodeSelector: {a: b}}",), "DOC-004"),
         (("env: {A: b}", "secrets: {A: c/d}"), "DOC-030"),
         (("memory: 8Gi", "shm: 8Gi"), "DOC-033"),
+        (("budget: $300..500/week",), "DOC-013"),
+        (("budget: {limit: $300..500}",), "DOC-013"),
+        (("budget: $0",), "DOC-021"),
+        (("checkpoints: pvc/a", "spot: {use: only, maxPrice: $3..5/hour}"), "DOC-013"),
+        (("checkpoints: pvc/a", "spot: {use: only, maxPrice: $3}"), "DOC-013"),
         (("spot: true",), "DOC-050"),
         (("gpus: 8 x h1000",), "DOC-052"),
         (("gpus: 0.5",), "DOC-053"),
@@ -249,6 +255,8 @@ def test_rules_about_runs(lines: tuple[str, ...], code: str) -> None:
         (("priorityClasses: [high, high]",), "DOC-030"),
         (("priorityClasses: [high]", "defaultPriority: low"), "DOC-039"),
         (("members: [alice, alice]",), "DOC-030"),
+        (("budget: $300..500/week",), "DOC-013"),
+        (("budget: $0/week",), "DOC-021"),
     ],
 )
 def test_rules_about_teams(lines: tuple[str, ...], code: str) -> None:

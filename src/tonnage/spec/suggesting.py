@@ -1,8 +1,8 @@
 """What was probably meant by a field that does not exist.
 
 In this order: the same letters in another case (`micro_batch`), what the same idea is called in Kubernetes
-or in other tools (`replicas`, `timeout`), a near spelling at the same level, the same name at another level
-(`gpus` beside `spec`).
+or in other tools (`replicas`, `timeout`), a near spelling at the same level, a name that holds the word (`oom`
+for `hostOOM`), the same name at another level (`gpus` beside `spec`).
 """
 
 from __future__ import annotations
@@ -109,6 +109,9 @@ def nearest(root: type[Part], path: Path) -> str | None:
     close = get_close_matches(plain, {_plain(name): name for name in siblings}, n=1, cutoff=0.7)
     if close:
         return field_text((*parent, next(name for name in siblings if _plain(name) == close[0])))
+    inside = [name for name in siblings if len(plain) >= 3 and plain in _plain(name)]
+    if inside:
+        return " or ".join(field_text((*parent, name)) for name in inside[:3])
     return _at_another_level(root, plain)
 
 

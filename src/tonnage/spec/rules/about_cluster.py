@@ -10,6 +10,7 @@ from tonnage.spec.cluster import Cluster, Pool
 from tonnage.spec.literals import Money
 from tonnage.spec.literals.refusals import shown
 from tonnage.spec.mistakes import Path
+from tonnage.spec.rules.about_money import price_per_time
 from tonnage.spec.rules.remarks import Remark
 
 MOST_NODES = 20_000
@@ -159,14 +160,8 @@ def prices_are_per_hour(cluster: Cluster) -> Iterator[Remark]:
             )
         for name in ("node", "gpu"):
             price: Money | None = getattr(pool.price, name)
-            if price is not None and price.per is None:
-                yield Remark(
-                    code="DOC-013",
-                    path=(*path, "price", name),
-                    what=f"{price} for how long?",
-                    expected="a price per time",
-                    hint=f"try {price}/hour",
-                )
+            if price is not None:
+                yield from price_per_time(price, (*path, "price", name))
         if pool.price.gpu is not None and not pool.gpus.milli:
             yield Remark(
                 code="DOC-038",

@@ -8,6 +8,7 @@ from tonnage.cluster.gpus import find_gpu, nearest_gpus
 from tonnage.spec.literals import Place
 from tonnage.spec.mistakes import Path
 from tonnage.spec.parts import field_name
+from tonnage.spec.rules.about_money import budget_is_a_wall, price_is_a_rate
 from tonnage.spec.rules.remarks import Remark
 from tonnage.spec.rules.secrets import looks_secret
 from tonnage.spec.run import Run
@@ -344,6 +345,13 @@ def image_has_a_version(run: Run) -> Iterator[Remark]:
         )
 
 
+def money_has_one_limit(run: Run) -> Iterator[Remark]:
+    """What a run may cost, and what a spot node may cost."""
+    budget = run.spec.budget
+    yield from budget_is_a_wall(budget.limit if budget else None, ("spec", "budget", "limit"))
+    yield from price_is_a_rate(run.spec.spot.max_price, ("spec", "spot", "maxPrice"))
+
+
 RUN_RULES: tuple[Callable[[Run], Iterable[Remark]], ...] = (
     deadline_before_checkpoint,
     several_nodes_need_whole_gpus,
@@ -363,4 +371,5 @@ RUN_RULES: tuple[Callable[[Run], Iterable[Remark]], ...] = (
     part_of_a_gpu,
     image_has_a_version,
     something_runs,
+    money_has_one_limit,
 )

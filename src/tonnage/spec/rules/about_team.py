@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tonnage.cluster.gpus import find_gpu, nearest_gpus
+from tonnage.spec.rules.about_money import budget_is_a_wall
 from tonnage.spec.rules.remarks import Remark
 from tonnage.spec.team import Team
 
@@ -116,7 +117,7 @@ def priority_classes_agree(team: Team) -> Iterator[Remark]:
             code="DOC-039",
             path=("spec", "defaultPriority"),
             what=f"'{default}' is not among priorityClasses",
-            expected=" or ".join(names),
+            expected=" or ".join(dict.fromkeys(names)),
             absent=(("spec", "priorityClasses"),),
         )
 
@@ -148,6 +149,12 @@ def _ordered(part: str, resource: str | None, steps: list[tuple[str, Any]]) -> I
             )
 
 
+def budget_has_one_limit(team: Team) -> Iterator[Remark]:
+    """What the team may spend."""
+    budget = team.spec.budget
+    yield from budget_is_a_wall(budget.limit if budget else None, ("spec", "budget", "limit"))
+
+
 TEAM_RULES: tuple[Callable[[Team], Iterable[Remark]], ...] = (
     guaranteed_within_maximum,
     gpu_types_are_known,
@@ -157,4 +164,5 @@ TEAM_RULES: tuple[Callable[[Team], Iterable[Remark]], ...] = (
     claims_fit_the_storage,
     priority_classes_agree,
     members_once,
+    budget_has_one_limit,
 )
