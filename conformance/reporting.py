@@ -73,7 +73,11 @@ def _disagreement(item: Disagreement) -> list[str]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, default=str, sort_keys=True)
+    return json.dumps(value, default=_plain, sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    return sorted(map(str, value)) if isinstance(value, frozenset | set) else str(value)
 
 
 def _cell(text: str) -> str:

@@ -21,6 +21,7 @@ from tonnage.cluster.scheduling.facts import facts_of
 from tonnage.cluster.scheduling.preempting import Choice, badness, victims_on
 from tonnage.cluster.scheduling.refusing import Refusal
 from tonnage.cluster.scheduling.scoring import PLUGINS
+from tonnage.cluster.scheduling.tainting import REPELLING, untolerated_taints
 
 MEASURES = ("fewest broken budgets", "lowest top priority", "lowest sum", "fewest victims", "latest start")
 REASONS = (
@@ -52,6 +53,7 @@ MUST_COVER = (
     *(f"preemption: {text}" for text in PREEMPTION),
     # "Fewest victims" never decides alone: the sum of priorities, each lifted by 2^31, has decided before.
     *(f"choice by: {measure}" for measure in MEASURES if measure != "fewest victims"),
+    *(f"kept away by {effect} alone" for effect in sorted(REPELLING)),
     "gated",
     "no nodes",
     "promised node taken",
@@ -79,6 +81,7 @@ def touched(pod: Pod, view: ClusterView, decision: Decision) -> Iterator[str]:
             yield from (f"reason: {reason}" for reason in decision.reasons)
             if decision.stopped is not None:
                 yield f"stopped: {_kind_of(decision.stopped.message)}"
+            yield from _taints(pod, view, decision)
             if any(
                 refusal.plugin == "NodeResourcesFit" and not refusal.resolvable
                 for refusal in decision.refused.values()
@@ -96,6 +99,15 @@ def _promise_counts(pod: Pod, view: ClusterView) -> bool:
     if not isinstance(cycle, Cycle):
         return False
     return any(cycle.check(info) is not None and cycle.check_alone(info) is None for info in promised)
+
+
+def _taints(pod: Pod, view: ClusterView, decision: Unschedulable) -> Iterator[str]:
+    """Effects that no other taint of the node could have stood in for."""
+    for name, refusal in decision.refused.items():
+        if refusal.plugin == "TaintToleration":
+            effects = {taint.effect for taint in untolerated_taints(pod, view.nodes[name].node)}
+            if len(effects) == 1:
+                yield f"kept away by {effects.pop()} alone"
 
 
 def _scores(decision: Scheduled) -> Iterator[str]:

@@ -59,12 +59,15 @@ def test_a_tally_passes_by_its_cases_and_tells_what_it_never_saw():
 
 
 def test_both_reports_show_figures_gaps_and_the_smallest_question():
-    found = a_tally(cases=2, agreed=1, disagreements=[Disagreement(question={"q": 1}, ours="a", real="b|c")])
+    found = a_tally(
+        cases=2, agreed=1, disagreements=[Disagreement(question={"q": 1}, ours="a", real=frozenset({"b"}))]
+    )
     found.coverage["seen"] += 1
     result = runner.Finished(suite="admission", tallies=[found], seed=7, seconds=1.0)
     page = as_markdown([result], dt.date(2026, 1, 2))
     for text in (as_text([found]), page):
         assert '"q": 1' in text
+        assert 'real: ["b"]' in text
         assert "50.000%" in text
         assert "unseen" in text
     assert page.startswith("# Conformance, 2026-01-02\n")

@@ -150,6 +150,19 @@ def test_every_reason_has_its_plugin(reason: str) -> None:
     assert plugin_of(reason) == PLUGIN_OF[reason]
 
 
+@pytest.mark.parametrize(
+    ("reason", "plugin"),
+    [
+        ('persistentvolumeclaim "data" not found', "VolumeRestrictions"),
+        ('persistentvolumeclaim "data" is being deleted', "VolumeBinding"),
+        ("resource claim team/gpus is in the process of being allocated", "DynamicResources"),
+        ("request gpu: device class big.example.com does not exist", "DynamicResources"),
+    ],
+)
+def test_reasons_that_name_an_object_have_their_plugin_too(reason: str, plugin: str) -> None:
+    assert plugin_of(reason) == plugin
+
+
 def test_unknown_words_have_no_plugin() -> None:
     assert plugin_of("node(s) were eaten") is None
     assert plugin_of(narrowed_away(("NodeAffinity", "DynamicResources"))) == "DynamicResources"

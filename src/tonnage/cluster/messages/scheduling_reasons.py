@@ -85,6 +85,16 @@ PLUGIN_OF: dict[str, str] = {
     NO_VICTIMS: "DefaultPreemption",
     PREEMPTION_NO_HELP: "DefaultPreemption",
 }
+_PLUGIN_OF_PATTERN = (
+    # A claim that is missing is missed first by the plugin that asks who else uses it.
+    (re.compile(r'persistentvolumeclaim "[^"]+" not found'), "VolumeRestrictions"),
+    (
+        re.compile(r'persistentvolumeclaim "[^"]+" (is being deleted|bound to non-existent .*)'),
+        "VolumeBinding",
+    ),
+    (re.compile(r"resource claim \S+ is in the process of being allocated"), "DynamicResources"),
+    (re.compile(r"request \S+: device class \S+ does not exist"), "DynamicResources"),
+)
 _NARROWED = re.compile(
     r"^node\(s\) didn't satisfy plugin(?:\(s\))? \[?(?P<names>[A-Za-z ]+?)\]?(?: simultaneously)?$"
 )
@@ -100,6 +110,9 @@ def plugin_of(reason: str) -> str | None:
         return "TaintToleration"
     if reason.endswith(DRIVER_MISSING):
         return "NodeVolumeLimits"
+    for pattern, plugin in _PLUGIN_OF_PATTERN:
+        if pattern.fullmatch(reason):
+            return plugin
     narrowed = _NARROWED.match(reason)
     return narrowed["names"].split()[0] if narrowed else None
 
