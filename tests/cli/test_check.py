@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,34 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
 
 def test_calling_it_with_nothing_is_wrong_usage() -> None:
     assert CliRunner().invoke(check, []).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"a: \xff\n",
+        b"spec:\n\tgpus: 8\n",
+        b"[" * 100_000,
+        b"a: 1\n" * 10_000_000,
+        b"a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (i, i, b", ".join([b"*%c" % (i - 1)] * 9)) for i in range(98, 107)),
+    ],
+    ids=["empty", "not UTF-8", "tab", "deep", "fifty megabytes", "bomb"],
+)
+def test_a_hostile_file_is_refused_by_the_whole_command_within_a_second(
+    content: bytes, tmp_path: Path
+) -> None:
+    """The models take most of a command's time, so a file that cannot be read must not load them."""
+    file = tmp_path / "run.yaml"
+    file.write_bytes(content)
+    program = (
+        "import sys, time; from tonnage.cli.main import cli; "
+        f"code = cli.main(['check', {str(file)!r}], standalone_mode=False); "
+        "print('pydantic' in sys.modules, time.process_time() < 1); sys.exit(code)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[-2:] == ["1 mistake; nothing was sent.", "False True"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import tonnage.spec
-from tonnage.spec.checking import KINDS, Checked, check
+from tonnage.spec.checked import Checked
+from tonnage.spec.checking import KINDS, check
 from tonnage.spec.codes import CODES
 from tonnage.spec.describing import all_fields
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from tonnage.spec.checking import Checked
+    from tonnage.spec.checked import Checked, Document
     from tonnage.spec.mistakes import Mistake
 
 
@@ -70,14 +70,20 @@ def show_refusal(mistakes: list[Mistake], output: str) -> int:
 
 
 def _check_file(name: str) -> Checked:
-    from tonnage.spec.checking import Checked, check
+    from tonnage.spec.checked import Checked
     from tonnage.spec.mistakes import Mistake
+    from tonnage.spec.reading import read
 
     content = read_document(name)
     shown = "standard input" if name == "-" else name
     if isinstance(content, Mistake):
         return Checked(shown, [], [content], [])
-    return check(content, shown)
+    reading = read(content, shown)
+    if not reading.documents:
+        return Checked(shown, [], reading.mistakes, [])
+    from tonnage.spec.checking import check_reading  # loads the models: half a second of work
+
+    return check_reading(reading, shown)
 
 
 def _near_file(name: str) -> str | None:
@@ -94,14 +100,13 @@ def _near_file(name: str) -> str | None:
 
 def _show_text(checked: list[Checked]) -> None:
     from tonnage.spec.showing import show_line, show_mistakes
-    from tonnage.spec.summing_up import summary
 
     width = shutil.get_terminal_size((80, 24)).columns
     mistakes = [mistake for one in checked for mistake in one.mistakes]
     remarks = [remark for one in checked for remark in one.remarks]
     for one in checked:
         for value in one.values:
-            click.echo(show_line(one.file, summary(value), width))
+            click.echo(show_line(one.file, _summary(value), width))
     if mistakes:
         click.echo(show_mistakes(mistakes, width))
     if remarks:
@@ -116,15 +121,13 @@ def _show_text(checked: list[Checked]) -> None:
 def _show_json(checked: list[Checked]) -> None:
     import json
 
-    from tonnage.spec.summing_up import summary
-
     documents: list[dict[str, Any]] = [
         {
             "file": one.file,
             "line": found.raw.line,
             "kind": found.value.kind,
             "name": found.value.metadata.name,
-            "summary": summary(found.value),
+            "summary": _summary(found.value),
         }
         for one in checked
         for found in one.documents
@@ -136,3 +139,9 @@ def _show_json(checked: list[Checked]) -> None:
         "remarks": [remark.as_json() for one in checked for remark in one.remarks],
     }
     click.echo(json.dumps(answer, indent=2))
+
+
+def _summary(document: Document) -> str:
+    from tonnage.spec.summing_up import summary
+
+    return summary(document)

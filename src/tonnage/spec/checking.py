@@ -9,54 +9,33 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
+from tonnage.spec.checked import Checked, Document, Found
 from tonnage.spec.cluster import Cluster
 from tonnage.spec.foreign import not_ours
 from tonnage.spec.literals.refusals import shown
 from tonnage.spec.metadata import API_VERSION
 from tonnage.spec.mistakes import Mistake, Path
 from tonnage.spec.parts import Part
-from tonnage.spec.reading import RawDocument, read
+from tonnage.spec.reading import RawDocument, Reading, read
 from tonnage.spec.rules import remarks_on
 from tonnage.spec.run import Run
 from tonnage.spec.team import Team
 from tonnage.spec.translating import Translator
 
-Document = Run | Team | Cluster
 KINDS: dict[str, type[Run] | type[Team] | type[Cluster]] = {"Run": Run, "Team": Team, "Cluster": Cluster}
-
-
-@dataclass(frozen=True)
-class Found:
-    """A document of a file: as it was written, and as a value where it has no mistake."""
-
-    raw: RawDocument
-    value: Document | None
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Everything that checking one file gave."""
-
-    file: str
-    documents: list[Found]
-    mistakes: list[Mistake]
-    """What must be mended, in the order of the file."""
-    remarks: list[Mistake]
-    """What is legal and worth a look."""
-
-    @property
-    def values(self) -> list[Document]:
-        return [found.value for found in self.documents if found.value is not None]
 
 
 def check(content: bytes | str, file: str) -> Checked:
     """Check every document of a file."""
-    reading = read(content, file)
+    return check_reading(read(content, file), file)
+
+
+def check_reading(reading: Reading, file: str) -> Checked:
+    """Check every document of a file that was read already."""
     documents: list[Found] = []
     noted = list(reading.mistakes)
     twice = {mistake.path for mistake in reading.mistakes if mistake.code == "DOC-005"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tonnage.spec.checking import Document
+from tonnage.spec.checked import Document
 
 
 def as_plain(document: Document) -> dict[str, Any]:

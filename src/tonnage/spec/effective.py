@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tonnage.spec.checking import Document
+from tonnage.spec.checked import Document
 from tonnage.spec.mistakes import Path, field_text
 from tonnage.spec.parts import Part
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tonnage.errors import DocumentError
-from tonnage.spec.checking import Document, check
+from tonnage.spec.checked import Document
+from tonnage.spec.checking import check
 from tonnage.spec.mistakes import Mistake
 
 Kind = TypeVar("Kind", bound=Document)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.spec.checking import Document
+from tonnage.spec.checked import Document
 from tonnage.spec.cluster import Cluster
 from tonnage.spec.literals import Money
 from tonnage.spec.run import Run
