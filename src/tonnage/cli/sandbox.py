@@ -87,12 +87,13 @@ def up(
       tonnage.dev/exit-reason: OOMKilled   and this reason
       tonnage.dev/starts-after: 20s        stay Pending, as if pulling the image
     """
+    import shlex
     import time
 
     from tonnage.sandbox.lifecycle import up as start
     from tonnage.sandbox.request import SandboxRequest
     from tonnage.sandbox.showing import Show, format_seconds
-    from tonnage.sandbox.state import load
+    from tonnage.sandbox.state import READY, load
 
     request = SandboxRequest(
         name=name,
@@ -102,7 +103,8 @@ def up(
         snapshot=snapshot.absolute() if snapshot else None,
     )
     show = Show(is_quiet=output == "json")
-    was_there = load(name) is not None
+    before = load(name)
+    was_ready = before is not None and before.phase == READY
     began = time.monotonic()
     with _leaving_cleanly():
         made = start(request, show)
@@ -110,10 +112,10 @@ def up(
     if output == "json":
         click.echo(json.dumps(_described(made) | {"seconds": round(took, 2)}, indent=2))
         return
-    same = was_there and took < 5
-    show.line(f"  sandbox {made.name} " + ("runs already" if same else f"is ready, {format_seconds(took)}"))
+    said = "runs already" if was_ready else f"is ready, {format_seconds(took)}"
+    show.line(f"  sandbox {made.name} {said}")
     show.line()
-    click.echo(f"export KUBECONFIG={made.kubeconfig}")
+    click.echo(f"export KUBECONFIG={shlex.quote(str(made.kubeconfig))}")
     show.line()
     show.line(f"  look at it    tonnage snapshot --on sandbox{_suffix(made.name)}")
     show.line(f"  kubectl       {_from_home(made.binary('kubectl'))}")
