@@ -10,7 +10,6 @@ from tonnage.cluster.node.oom import (
     Victim,
     after_oom_kill,
     container_memory_limit,
-    is_critical,
     kills_whole_container,
     oom_score_adjust,
     pod_memory_limit,
@@ -18,6 +17,7 @@ from tonnage.cluster.node.oom import (
     wall_hit,
     walls,
 )
+from tonnage.cluster.node.sparing import is_critical
 
 NODE = 64 * GIB
 

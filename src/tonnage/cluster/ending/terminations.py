@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tonnage.cluster.node.oom import KILLED_EXIT
 from tonnage.cluster.objects import Container, ContainerStatus, Pod
 from tonnage.cluster.objects.meta import Condition
 from tonnage.cluster.objects.pod import TerminatedState
 from tonnage.cluster.resources import is_sidecar
 
-KILLED = TerminatedState(exit_code=137, reason="Error")
+KILLED = TerminatedState(exit_code=KILLED_EXIT, reason="Error")
 LOST = TerminatedState(
-    exit_code=137,
+    exit_code=KILLED_EXIT,
     reason="ContainerStatusUnknown",
     message="The container could not be located when the pod was terminated",
 )

@@ -21,7 +21,7 @@ from enum import Enum
 from itertools import groupby
 
 from tonnage.cluster.messages.eviction import NodeLow, Offender, format_eviction
-from tonnage.cluster.node.oom import is_critical
+from tonnage.cluster.node.sparing import is_critical
 from tonnage.cluster.node.thresholds import CONDITION_OF, MEMORY_SIGNALS, Signal, Threshold
 from tonnage.cluster.node.usage import ContainerUsage, DiskUsage, PodUsage, StatsSummary
 from tonnage.cluster.objects import Pod

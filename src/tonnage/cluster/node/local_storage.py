@@ -13,7 +13,7 @@ evicted. Read in `eviction_manager.go` (`localStorageEviction`).
 from __future__ import annotations
 
 from tonnage.cluster.messages.eviction import ContainerOverLimit, EmptyDirOverLimit, PodOverLimit
-from tonnage.cluster.node.oom import is_critical
+from tonnage.cluster.node.sparing import is_critical
 from tonnage.cluster.node.usage import DiskUsage, PodUsage
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.resources import container_limits, pod_limits

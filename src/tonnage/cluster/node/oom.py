@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tonnage.cluster.node.sparing import is_node_critical
 from tonnage.cluster.objects import Container, Pod
 from tonnage.cluster.objects.pod import TerminatedState
 from tonnage.cluster.qos import qos_class
@@ -38,10 +39,7 @@ from tonnage.units import ZERO
 
 GUARANTEED_ADJUST = -997
 BEST_EFFORT_ADJUST = 1000
-SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
-NODE_CRITICAL_CLASS = "system-node-critical"
-_SOURCE, _MIRROR = "kubernetes.io/config.source", "kubernetes.io/config.mirror"
-KILLED = 137
+KILLED_EXIT = 137
 """128 + SIGKILL: what a shell, a runtime and the kubelet all report for a killed process."""
 
 
@@ -85,20 +83,6 @@ def oom_score_adjust(pod: Pod, container: Container, node_capacity_memory: int) 
         least = min((_memory_request(c) for c in pod.spec.containers), default=0)
         adjust = min(adjust, 1000 - 1000 * (least + share) // node_capacity_memory)
     return min(max(adjust, 1000 + GUARANTEED_ADJUST), BEST_EFFORT_ADJUST - 1)
-
-
-def is_static(pod: Pod) -> bool:
-    """Whether the node runs the pod from its own files rather than from the API."""
-    return pod.metadata.annotations.get(_SOURCE, "api") != "api" or _MIRROR in pod.metadata.annotations
-
-
-def is_critical(pod: Pod) -> bool:
-    """Whether the kubelet spares the pod from eviction and admits it under pressure."""
-    return is_static(pod) or (pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY
-
-
-def is_node_critical(pod: Pod) -> bool:
-    return is_critical(pod) and pod.spec.priority_class_name == NODE_CRITICAL_CLASS
 
 
 def container_memory_limit(pod: Pod, container: Container) -> int | None:
@@ -159,7 +143,7 @@ def after_oom_kill(
     `noticed` is whether the runtime saw the kernel's note before it recorded the exit.
     """
     if victim is Victim.PID_1 or whole_container:
-        return TerminatedState(exit_code=KILLED, reason="OOMKilled" if noticed else "Error")
+        return TerminatedState(exit_code=KILLED_EXIT, reason="OOMKilled" if noticed else "Error")
     if own_exit_code is None:
         return None
     return TerminatedState(

@@ -20,7 +20,7 @@ from tonnage.cluster.admission.resource_names import is_extended
 from tonnage.cluster.messages.eviction import NodeHadCondition
 from tonnage.cluster.messages.rejection import OutOf, PredicateFailed, Rejection
 from tonnage.cluster.messages.scheduling_reasons import PORTS_TAKEN
-from tonnage.cluster.node.oom import is_critical, is_static
+from tonnage.cluster.node.sparing import is_critical, is_static
 from tonnage.cluster.node.thresholds import PRESSURES
 from tonnage.cluster.objects import Node, Pod
 from tonnage.cluster.objects.node import Taint

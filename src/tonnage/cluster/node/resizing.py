@@ -29,8 +29,9 @@ from tonnage.cluster.messages.resize import (
     format_resize_event,
     format_static_policy,
 )
-from tonnage.cluster.node.oom import container_memory_limit, is_static, pod_memory_limit
+from tonnage.cluster.node.oom import container_memory_limit, pod_memory_limit
 from tonnage.cluster.node.rejecting import kubelet_rejection
+from tonnage.cluster.node.sparing import is_static
 from tonnage.cluster.node.usage import PodUsage
 from tonnage.cluster.objects import Container, Node, Pod
 from tonnage.cluster.objects.meta import Condition
