@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tonnage.errors import EnvironmentProblem, Problem, RefusedError, TonnageError, UsageError
+from tonnage.reporting.text import plural
 from tonnage.sandbox import state
 from tonnage.sandbox.components import CONTROL_PLANE, KUBERNETES_VERSION, Component
 from tonnage.sandbox.control_plane import PORTS, prepare, start_control_plane, wait_for_service_accounts
@@ -184,8 +185,8 @@ def _start_nodes(sandbox: Sandbox, show: Show) -> None:
         wait_for_nodes(sandbox, num_nodes)
     if num_nodes:
         num_gpus = sum(shape.gpus * count for shape, count in sandbox.request.shapes())
-        gpus = f" with {num_gpus:,} GPUs" if num_gpus else ""
-        show.step("nodes", f"{num_nodes:,} simulated nodes{gpus} ready")
+        gpus = f" with {plural(num_gpus, 'GPU')}" if num_gpus else ""
+        show.step("nodes", f"{plural(num_nodes, 'simulated node')}{gpus} ready")
 
 
 def _undo(sandbox: Sandbox) -> None:

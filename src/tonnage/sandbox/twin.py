@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tonnage.reporting.text import plural
 from tonnage.sandbox import twin_objects as made
 from tonnage.sandbox.api import Api, ApiError, Object
 from tonnage.sandbox.kwok import create_fake_nodes, wait_for_nodes
@@ -45,7 +46,7 @@ def make_twin(sandbox: Sandbox, path: Path, show: Show) -> Outcome:
             {"created": outcome.created, "refused": outcome.refused, "leftOut": outcome.left_out}, indent=1
         )
     )
-    counted = f"{outcome.created['Node']} nodes, {outcome.created['Pod']} pods"
+    counted = f"{plural(outcome.created['Node'], 'node')}, {plural(outcome.created['Pod'], 'pod')}"
     others = sum(outcome.created.values()) - outcome.created["Node"] - outcome.created["Pod"]
     show.step("twin", f"{counted} and {others} other objects of {path.name}")
     for kind, count in outcome.left_out.items():
