@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,6 +98,24 @@ def test_two_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch) 
     assert "--gpus" not in result.stderr
     assert "command: python go.py" in result.stdout
     assert "gpus: 4" in result.stdout
+
+
+def test_a_real_terminal_is_asked_and_a_pipe_is_not() -> None:
+    ours, theirs = os.openpty()
+    try:
+        words = [sys.executable, "-m", "tonnage", "init", "-f", "-"]
+        with subprocess.Popen(words, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True) as asked:
+            os.write(ours, b"python go.py\n4\n")
+            assert asked.stdout is not None
+            starter = asked.stdout.read()
+        piped = subprocess.run(words, input="python go.py\n4\n", capture_output=True, text=True, check=True)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+    assert "command: python go.py" in starter
+    assert "gpus: 4" in starter
+    assert "command: python train.py" in piped.stdout
 
 
 def test_a_file_is_never_replaced_in_silence() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tonnage.clock import ManualClock
 from tonnage.errors import EnvironmentProblem, UnauthorizedError
 from tonnage.kube.connecting import LoggedIn, LoggedInAsync, proxy_for
 from tonnage.kube.kubeconfig import EXEC_VERSIONS, Access, ExecPlugin, Login
-from tonnage.kube.logging_in import Credential, exec_info, read_credential
+from tonnage.kube.logging_in import Credential, Held, exec_info, read_credential
 
 NOW = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -193,3 +195,16 @@ def test_the_proxy_is_the_one_kubectl_would_use(
     server: str, environment: dict[str, str], expected: str | None
 ) -> None:
     assert proxy_for(Access(context="c", server=server), environment) == expected
+
+
+def test_parallel_calls_share_one_wire() -> None:
+    """Making one takes a while (it reads the system's authorities): eight threads must not make eight."""
+    access = Access(context="c", server="https://cluster.test")
+    wire, together = LoggedIn(access, Credential(access)), threading.Barrier(8)
+
+    def first_call(_: int) -> int:
+        together.wait()
+        return id(wire._transport(Held()))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(first_call, range(8)))) == 1

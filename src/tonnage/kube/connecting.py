@@ -12,6 +12,7 @@ import ipaddress
 import os
 import ssl
 import tempfile
+import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,7 @@ class LoggedIn(httpx2.BaseTransport):
         self._inner = inner
         self._given = inner is not None
         self._for: Held | None = None
+        self._lock = threading.Lock()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         held = self._credential.held()
@@ -61,14 +63,16 @@ class LoggedIn(httpx2.BaseTransport):
         return self._transport(held).handle_request(request)
 
     def _transport(self, held: Held) -> httpx2.BaseTransport:
-        if self._inner is None or (not self._given and needs_new_wire(self._for, held)):
-            self._inner = httpx2.HTTPTransport(
-                verify=tls_context(self._access, held),
-                proxy=proxy_for(self._access, os.environ),
-                trust_env=False,
-            )
-        self._for = held
-        return self._inner
+        # Lists run on several threads; the first of them, and the first with a new certificate, makes the wire.
+        with self._lock:
+            if self._inner is None or (not self._given and needs_new_wire(self._for, held)):
+                self._inner = httpx2.HTTPTransport(
+                    verify=tls_context(self._access, held),
+                    proxy=proxy_for(self._access, os.environ),
+                    trust_env=False,
+                )
+            self._for = held
+            return self._inner
 
     def close(self) -> None:
         if self._inner is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tonnage.cluster.objects.loose import Loose
@@ -98,9 +97,3 @@ _BY_NAME = {kind.full_name: kind for kind in KINDS} | {kind.resource: kind for k
 def find_kind(resource: str) -> Kind | None:
     """The kind with this plural (`pods`, `jobs.batch`, `clusterqueues`)."""
     return _BY_NAME.get(resource)
-
-
-def kinds_of_fields(fields: Iterable[str]) -> tuple[Kind, ...]:
-    """The kinds that fill these snapshot fields."""
-    wanted = set(fields)
-    return tuple(kind for kind in KINDS if kind.field in wanted)

@@ -7,7 +7,6 @@ remark).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tonnage.errors import Problem
@@ -87,8 +86,3 @@ def field_text(path: Path) -> str:
         plain = all(character.isalnum() or character in "_-$" for character in name) and name
         text += (f".{name}" if text else name) if plain else f"[{name}]"
     return text
-
-
-def only_mistakes(found: Iterable[Mistake]) -> list[Mistake]:
-    """Those that stop something."""
-    return [mistake for mistake in found if not mistake.is_remark]

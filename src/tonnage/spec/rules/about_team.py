@@ -11,8 +11,6 @@ from tonnage.spec.rules.about_money import budget_is_a_wall
 from tonnage.spec.rules.remarks import Remark
 from tonnage.spec.team import Team
 
-BUILT_IN = ("critical", "high", "normal", "low")
-
 
 def guaranteed_within_maximum(team: Team) -> Iterator[Remark]:
     """Nobody can be guaranteed more than they may use."""
