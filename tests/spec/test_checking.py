@@ -212,6 +212,10 @@ def test_numbers_in_env_labels_and_commands_keep_their_spelling() -> None:
     [
         (("deadline: 10m", "checkpoints: {to: pvc/a, every: 20m}"), "DOC-034"),
         (("nodes: 0",), "DOC-021"),
+        (("deadline: 0s",), "DOC-021"),
+        (("idle: 0m",), "DOC-021"),
+        (("memory: 0Gi",), "DOC-021"),
+        (("checkpoints: {to: pvc/a, every: 0s}",), "DOC-021"),
         (("nodes: 2", "target: Job"), "DOC-036"),
         (("target: TFJob", "framework: torch"), "DOC-036"),
         (("volumes: [{mount: /a}]",), "DOC-031"),

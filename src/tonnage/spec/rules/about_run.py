@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tonnage.cluster.gpus import find_gpu, nearest_gpus
-from tonnage.spec.literals import Place
+from tonnage.spec.literals import Duration, Place, Size
 from tonnage.spec.mistakes import Path
 from tonnage.spec.parts import field_name
 from tonnage.spec.rules.about_money import budget_is_a_wall, price_is_a_rate
@@ -64,6 +64,23 @@ def at_least_one_node(run: Run) -> Iterator[Remark]:
         yield Remark(
             code="DOC-021", path=("spec", "nodes"), what=f"{run.spec.nodes} nodes", expected="at least 1 node"
         )
+
+
+def amounts_are_more_than_nothing(run: Run) -> Iterator[Remark]:
+    """No time, or no memory, where the run needs some to live at all."""
+    spec = run.spec
+    every = spec.checkpoints.every.duration if spec.checkpoints else None
+    given: tuple[tuple[Path, object, str], ...] = (
+        (("spec", "deadline"), spec.deadline, "the run would be stopped at once"),
+        (("spec", "checkpoints", "every"), every, "it would do nothing but save"),
+        (("spec", "idle", "after"), spec.idle.after, "it would be idle at once"),
+        (("spec", "memory"), spec.memory.limit, "nothing runs without memory"),
+    )
+    for path, amount, consequence in given:
+        if amount in (Duration(0), Size(0)):
+            yield Remark(
+                code="DOC-021", path=path, what=f"{amount}: {consequence}", expected="more than nothing"
+            )
 
 
 def target_fits(run: Run) -> Iterator[Remark]:
@@ -356,6 +373,7 @@ RUN_RULES: tuple[Callable[[Run], Iterable[Remark]], ...] = (
     deadline_before_checkpoint,
     several_nodes_need_whole_gpus,
     at_least_one_node,
+    amounts_are_more_than_nothing,
     target_fits,
     volume_has_one_source,
     model_is_step_or_shape,
