@@ -176,6 +176,18 @@ def test_a_promised_node_is_looked_at_even_when_the_pod_names_others() -> None:
     }
 
 
+def test_nodes_that_are_passed_over_hear_who_refused_the_promised_one() -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    wanted = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    view = ClusterView([a_node("a", cpu="1"), a_node("b")])
+    asked = a_pod(affinity=affinity, requests={"cpu": "2"}, status={"nominatedNodeName": "a"})
+    assert reasons(asked, view) == {
+        "Insufficient cpu": 1,
+        "node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]": 1,
+    }
+
+
 def test_contradicting_node_names_stop_everything() -> None:
     lines = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     wanted = {"nodeSelectorTerms": [{"matchFields": lines}]}

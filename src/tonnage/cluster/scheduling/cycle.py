@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tonnage.cluster.scheduling.attracting import PLUGIN as NODE_AFFINITY
 from tonnage.cluster.scheduling.attracting import prepare_node_affinity
 from tonnage.cluster.scheduling.facts import PodFacts
 from tonnage.cluster.scheduling.fitting import prepare_fit, prepare_ports
@@ -94,6 +95,9 @@ class Filtered:
     refused: dict[str, Refusal]
     passed_over: int = 0
     """Nodes never looked at because the pod names others."""
+    narrowed_by: tuple[str, ...] = ()
+    """The plugins that those nodes hear of: the one that names the others, and, by an oversight of the
+    scheduler's, the one that refused the node promised to this pod."""
 
 
 def prepare(pod: PodFacts, view: ClusterView) -> Cycle | Stopped:
@@ -123,10 +127,12 @@ def filter_nodes(cycle: Cycle) -> Filtered:
     looked_at: Iterable[NodeInfo] = (
         nodes.values() if only is None else [nodes[name] for name in only if name in nodes]
     )
+    narrowing = {NODE_AFFINITY} | {refusal.plugin for refusal in refused.values()} if only is not None else ()
     for info in looked_at:
         refusal = cycle.check(info)
         if refusal is None:
             feasible.append(info)
         else:
             refused[info.name] = refusal
-    return Filtered(tuple(feasible), refused, len(nodes) - len(feasible) - len(refused))
+    passed_over = len(nodes) - len(feasible) - len(refused)
+    return Filtered(tuple(feasible), refused, passed_over, tuple(sorted(narrowing)))

@@ -122,7 +122,7 @@ def _refuse(view: ClusterView, found: Filtered, preemption: Preemption) -> Unsch
     for refusal in found.refused.values():
         reasons.update(refusal.reasons)
     if found.passed_over:
-        reasons[narrowed_away(("NodeAffinity",))] += found.passed_over
+        reasons[narrowed_away(found.narrowed_by)] += found.passed_over
     text = FailedScheduling(
         nodes=len(view.nodes),
         reasons=counted(reasons),
