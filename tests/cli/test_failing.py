@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -79,13 +81,19 @@ def test_usage_errors_exit_with_two() -> None:
     assert UsageError(PROBLEM).exit_code == 2
 
 
-def test_our_own_bug_leaves_a_report_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_own_bug_leaves_a_report_and_no_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
     code = exit_with(ZeroDivisionError("division by zero"))
 
     shown = capsys.readouterr().err
     assert code == 70
     assert "Traceback" not in shown
-    assert "tonnage-bug-" in shown
+    (report,) = tmp_path.glob("tonnage-bug-*.txt")
+    assert str(report) in "".join(shown.split())
+    assert "ZeroDivisionError" in report.read_text()
 
 
 def test_an_unknown_command_suggests_the_nearest() -> None:

@@ -22,7 +22,7 @@ def calls(group: click.Group, *words: str) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize("words", calls(cli), ids=" ".join)
 def test_help_fits_its_terminal(words: tuple[str, ...], columns: int) -> None:
-    shown = CliRunner(env={"COLUMNS": str(columns)}).invoke(cli, [*words, "-h"], prog_name="tonnage")
+    shown = CliRunner(env={"COLUMNS": str(columns)}).invoke(cli, [*words, "--help"], prog_name="tonnage")
 
     assert shown.exit_code == 0
     assert max(map(len, shown.stdout.splitlines())) <= min(columns, SETTINGS["max_content_width"])
