@@ -116,6 +116,17 @@ def test_a_suite_that_breaks_off_fails_the_run_and_keeps_the_others_results(suit
     assert "| agreeing | agreeing | 10 | 10 | 100.000% |" in page
 
 
+def test_help_keeps_its_examples_in_lines():
+    shown = CliRunner().invoke(runner.main, ["--help"]).output
+    examples = [line for line in shown.splitlines() if line.strip().startswith("python -m conformance")]
+    assert [line.split("  ")[-1].strip() for line in examples] == [
+        "all at full size; writes docs/reports/",
+        "a seeded tenth, as in CI; writes nothing",
+        "one suite",
+    ]
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
 @pytest.mark.parametrize("sample", ["0", "-1", "1.5", "much"])
 def test_a_sample_is_a_part_of_the_whole(sample):
     assert CliRunner().invoke(runner.main, ["--sample", sample]).exit_code == 2
