@@ -1,9 +1,9 @@
 """Ask the real components thousands of questions and write down how often our rules agree.
 
 \b
-  python -m conformance                      all at full size; writes docs/reports/
-  python -m conformance --sample 0.1         a seeded tenth, as in CI; writes nothing
-  python -m conformance nodes --seed 7       one suite
+  python -m conformance                  all of it; writes docs/reports/
+  python -m conformance --sample 0.1     a seeded tenth, as in CI
+  python -m conformance nodes --seed 7   one suite
 
 The exit code is 1 when a suite misses its target or a full run leaves a rule it must cover untouched.
 """
