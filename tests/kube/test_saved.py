@@ -134,3 +134,13 @@ def test_an_odd_object_in_a_file_is_a_gap_not_a_crash(tmp_path: Path) -> None:
 
     assert len(found.pods) == 1
     assert any("odd" in gap.message for gap in found.gaps)
+
+
+def test_a_file_that_unpacks_to_far_more_than_a_snapshot_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(b" " * 2**28))
+
+    with pytest.raises(DocumentError, match="far more than a snapshot") as refused:
+        read_saved(bomb)
+
+    assert refused.value.problem.code == "SNAP-009"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from tonnage.cluster.snapshot import Snapshot
 
@@ -85,6 +85,9 @@ class ClusterPort(Protocol):
 
     def observe(self, namespace: str = "") -> Snapshot:
         """Everything known now, in one namespace or in all."""
+
+    def save(self, file: IO[bytes], namespace: str = "") -> None:
+        """Write all that a saved snapshot keeps, without secrets, to an open file."""
 
     def follow(self, resources: Sequence[str], namespace: str = "") -> AsyncIterator[Change]:
         """What exists, then SYNCED for each resource, then changes; ends when nothing can change."""

@@ -33,10 +33,14 @@ from tonnage.kube.assembling import assemble
 from tonnage.kube.decoding import Decoder, without_collecting
 from tonnage.kube.kinds import KINDS, Kind, find_kind
 from tonnage.kube.scrubbing import scrub
+from tonnage.units import format_bytes
 
 API_VERSION = "tonnage.dev/v1alpha1"
 KIND = "Snapshot"
 _GZIP_MAGIC = b"\x1f\x8b"
+_UNPACKED_AT_LEAST = 64 * 2**20
+_MOST_PACKING = 400
+_MOST_UNPACKED = 4 * 2**30
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -271,9 +275,20 @@ def _kept(items: Iterable[msgspec.Raw], kind: Kind, namespace: str) -> Iterator[
 
 
 def _unpack(data: bytes, path: Path) -> bytes:
+    # A file may come from other hands. Pods of one gang pack well, but not this well.
+    bound = min(_MOST_UNPACKED, _UNPACKED_AT_LEAST + _MOST_PACKING * len(data))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            return packed.read()
+            unpacked = packed.read(bound + 1)
+            if len(unpacked) <= bound:
+                return unpacked
+        raise _broken(
+            "SNAP-009",
+            "the file unpacks to far more than a snapshot would",
+            path,
+            found=f"{format_bytes(len(data))} that unpack to more than {format_bytes(bound)}",
+            hint="do not trust it; unpack it with gunzip where there is room, and look",
+        )
     except (OSError, EOFError, zlib.error) as error:
         raise _broken(
             "SNAP-002", f"the file is cut off or damaged: {error}", path, hint=_SAVE_AGAIN
