@@ -10,6 +10,7 @@ import datetime as dt
 import time
 from dataclasses import asdict
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 
@@ -164,13 +165,9 @@ def ignore(bench: Bench) -> Outcome:
     return Outcome(predicted=predicted, real=_facts(job) | {"tried again": len(pods) > 1})
 
 
-@caused("Ignore on a disruption, then success", "PodFailurePolicy: Ignore on DisruptionTarget", seconds=30)
-def ignore_disruption(bench: Bench) -> Outcome:
-    name = f"job-disrupted-{bench.namespace}"
-    container = shell("c", _first_time("sleep 3600"))
-    manifest = a_job(
-        name, bench.node_name, container, backoffLimit=0, podFailurePolicy=_policy(_IGNORE_DISRUPTION)
-    )
+def _disrupted(bench: Bench, name: str, **spec: Any) -> Outcome:
+    """A Job whose first pod is evicted through the API; a second one, if there is one, succeeds."""
+    manifest = a_job(name, bench.node_name, shell("c", _first_time("sleep 3600")), backoffLimit=0, **spec)
     bench.must(bench.api.create(bench.jobs, manifest))
     for _ in range(60):
         running = [pod for pod in bench.pods_of(name) if is_running(pod)]
@@ -188,6 +185,16 @@ def ignore_disruption(bench: Bench) -> Outcome:
     )
     later = [pod for pod in bench.pods_of(name) if pod.metadata.uid != evicted.metadata.uid]
     return Outcome(predicted=_predicted(manifest, [evicted, *later]), real=_facts(job))
+
+
+@caused("a disruption without a policy", "a disruption counts", seconds=12)
+def disruption_counts(bench: Bench) -> Outcome:
+    return _disrupted(bench, f"job-unprotected-{bench.namespace}")
+
+
+@caused("Ignore on a disruption, then success", "PodFailurePolicy: Ignore on DisruptionTarget", seconds=30)
+def ignore_disruption(bench: Bench) -> Outcome:
+    return _disrupted(bench, f"job-disrupted-{bench.namespace}", podFailurePolicy=_policy(_IGNORE_DISRUPTION))
 
 
 @caused("a Job's deadline", "Job DeadlineExceeded", seconds=12)
