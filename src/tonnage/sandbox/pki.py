@@ -1,14 +1,11 @@
 """The certificates of one sandbox: a certificate authority of its own, and whatever it signs.
 
 Keys are elliptic (P-256): making one takes a fraction of a millisecond, where RSA would cost `up` a second.
-Valid for a year from yesterday, so that a clock that is a little behind does no harm; a sandbox is not meant
-to live longer.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import ipaddress
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tonnage.sandbox.signing import certificate_for, host_name, key_usage
 
 ADMINS = "system:masters"
 
@@ -79,15 +78,15 @@ class Pki:
         assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
         key = ec.generate_private_key(ec.SECP256R1())
         builder = (
-            _builder(_name(common_name, organization), issuer.subject, key)
+            certificate_for(_name(common_name, organization), issuer.subject, key, dt.datetime.now(dt.UTC))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(signs_certificates=False), critical=True)
+            .add_extension(key_usage(signs_certificates=False), critical=True)
             .add_extension(
                 x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
                 critical=False,
             )
         )
-        if names := [_host(host) for host in hosts]:
+        if names := [host_name(host) for host in hosts]:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         pair = Pair(self.folder / f"{name}.crt", self.folder / f"{name}.key")
         _write(pair.key, _key_pem(key))
@@ -97,40 +96,11 @@ class Pki:
 
 def _authority(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     return (
-        _builder(subject, subject, key)
+        certificate_for(subject, subject, key, dt.datetime.now(dt.UTC))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
-    )
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
-) -> x509.CertificateBuilder:
-    now = dt.datetime.now(dt.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=365))
-    )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=not signs_certificates,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
     )
 
 
@@ -139,13 +109,6 @@ def _name(common_name: str, organization: str = "") -> x509.Name:
     if organization:
         parts.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
     return x509.Name(parts)
-
-
-def _host(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

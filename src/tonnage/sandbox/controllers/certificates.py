@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,8 +24,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_VALID = dt.timedelta(days=365)
-_CLOCK_SLACK = dt.timedelta(hours=1)
+from tonnage.sandbox.signing import certificate_for, host_name, key_usage
+
+LOOPBACK = ("127.0.0.1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,22 @@ def make_webhook_certificates(
 ) -> WebhookCertificates:
     """Make an authority known by `ca_names` and a certificate for loopback and the given service names."""
     ca_key, server_key = _new_key(), _new_key()
+    names = [host_name(host) for host in (*LOOPBACK, *services)]
     authority = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tonnage-sandbox-webhook-ca")])
     ca = (
-        _certificate(authority, authority, ca_key, now)
+        certificate_for(authority, authority, ca_key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(_signing_usage(), critical=True)
+        .add_extension(key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in ca_names]), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     server = (
-        _certificate(
+        certificate_for(
             x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]), authority, server_key, now
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_server_names(services), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     return WebhookCertificates(
@@ -99,39 +100,3 @@ def _pkcs1(key: rsa.RSAPrivateKey) -> bytes:
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )
-
-
-def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPrivateKey, now: dt.datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SLACK)
-        .not_valid_after(now + _VALID)
-    )
-
-
-def _signing_usage() -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _server_names(services: Sequence[str]) -> x509.SubjectAlternativeName:
-    loopback: list[x509.GeneralName] = [
-        x509.IPAddress(ipaddress.IPv4Address("127.0.0.1")),
-        x509.DNSName("localhost"),
-    ]
-    return x509.SubjectAlternativeName(loopback + [x509.DNSName(service) for service in services])
