@@ -15,7 +15,8 @@ from tonnage.kube.kubeconfig import find_access
 from tonnage.kube.port import KubeCluster
 from tonnage.sandbox import Sandbox, SandboxRequest, down, up
 
-pytestmark = pytest.mark.sandbox
+# One worker: the fixture fills a namespace of the shared cluster.
+pytestmark = [pytest.mark.sandbox, pytest.mark.xdist_group("twin")]
 
 NAMESPACE = "twin-source"
 TOLERATE_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
