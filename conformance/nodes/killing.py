@@ -290,7 +290,7 @@ def init_loops(bench: Bench) -> Outcome:
         restartPolicy="Always",
     )
     bench.create(manifest)
-    pod = bench.await_pod(name, _init_loops, seconds=30)
+    pod = bench.await_pod(name, _init_loops, seconds=90)
     predicted = predicted_ending(as_pod(manifest), {"setup": ends(9)})
     predicted |= {"setup": f"waiting {CRASH_LOOP}", "c": f"waiting {NOT_YET}"}
     bench.delete(name)

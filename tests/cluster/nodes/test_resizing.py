@@ -2,6 +2,12 @@
 
 from node_builders import GIB, a_container, a_node, a_pod, usage
 
+from tonnage.cluster.messages.resize import (
+    BelowUsage,
+    format_below_usage,
+    format_usage_unreadable,
+    is_usage_unreadable,
+)
 from tonnage.cluster.node.resizing import (
     NodeManagers,
     decrease_error,
@@ -10,6 +16,7 @@ from tonnage.cluster.node.resizing import (
     resize_faults,
     restarts_for,
 )
+from tonnage.cluster.objects import Meta, Pod
 
 
 def sized(request="1Gi", limit="2Gi", name="p", **parts):
@@ -128,3 +135,11 @@ def test_a_resize_policy_restarts_the_container_only_for_its_resource():
     )
     assert restarts_for(before, more_memory) == ("c",)
     assert restarts_for(before, more_cpu) == ()
+
+
+def test_a_kubelet_without_a_reading_is_told_from_a_refusal():
+    pod = Pod(metadata=Meta(name="train-0", namespace="ml", uid="32c91c12"))
+
+    assert is_usage_unreadable('unable to read memory usage for pod "train-0_ml(32c91c12)"')
+    assert is_usage_unreadable(format_usage_unreadable(pod))
+    assert not is_usage_unreadable(format_below_usage((BelowUsage(1, 2),)))

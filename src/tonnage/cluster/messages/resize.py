@@ -19,6 +19,9 @@ _BELOW = re.compile(
     r"below current usage \((?P<usage>\d+)\)"
 )
 _CANNOT_DECREASE = "cannot decrease memory limits: "
+_UNREADABLE = re.compile(
+    r'unable to read memory usage for pod "(?P<name>[^_"]+)_(?P<namespace>[^("]+)\((?P<uid>[^)"]*)\)"'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,17 @@ def parse_below_usage(text: str) -> tuple[BelowUsage, ...]:
         BelowUsage(int(found["limit"]), int(found["usage"]), found["container"])
         for found in _BELOW.finditer(text)
     )
+
+
+def format_usage_unreadable(pod: Pod) -> str:
+    """The condition's text while the kubelet has no reading of the pod yet; it tries again by itself."""
+    meta = pod.metadata
+    return f'unable to read memory usage for pod "{meta.name}_{meta.namespace}({meta.uid})"'
+
+
+def is_usage_unreadable(text: str) -> bool:
+    """Whether a resize only waits for the kubelet's next reading."""
+    return _UNREADABLE.fullmatch(text) is not None
 
 
 def format_static_policy(manager: str) -> str:
