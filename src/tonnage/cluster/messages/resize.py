@@ -19,7 +19,7 @@ _BELOW = re.compile(
     r"below current usage \((?P<usage>\d+)\)"
 )
 _CANNOT_DECREASE = "cannot decrease memory limits: "
-_UNREADABLE = re.compile(
+_UNREADABLE = re.compile(r'unable to read memory usage for pod "[^_"]+_[^("]+\([^)"]*\)"')
     r'unable to read memory usage for pod "(?P<name>[^_"]+)_(?P<namespace>[^("]+)\((?P<uid>[^)"]*)\)"'
 )
 
