@@ -20,8 +20,6 @@ _BELOW = re.compile(
 )
 _CANNOT_DECREASE = "cannot decrease memory limits: "
 _UNREADABLE = re.compile(r'unable to read memory usage for pod "[^_"]+_[^("]+\([^)"]*\)"')
-    r'unable to read memory usage for pod "(?P<name>[^_"]+)_(?P<namespace>[^("]+)\((?P<uid>[^)"]*)\)"'
-)
 
 
 @dataclass(frozen=True, slots=True)
