@@ -393,3 +393,17 @@ def test_long_values_are_shortened_in_messages() -> None:
 
     assert len(checked.mistakes) == 3
     assert max(len(str(part)) for mistake in checked.mistakes for part in mistake.as_json().values()) < 200
+
+
+def test_a_misspelt_field_of_the_pod_patch_is_remarked_and_an_unknown_one_left_alone() -> None:
+    checked = check_spec(
+        "image: x:1",
+        "command: python t.py",
+        "podTemplate: {spec: {nodeSelectr: {a: b}, brandNew: 1, containers: [{name: main, imag: y}]}}",
+    )
+
+    assert not checked.mistakes
+    assert [remark.hint for remark in checked.remarks if remark.code == "DOC-004"] == [
+        "did you mean nodeSelector?",
+        "did you mean image?",
+    ]

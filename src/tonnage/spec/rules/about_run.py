@@ -9,13 +9,13 @@ from tonnage.spec.literals import Duration, Place, Size
 from tonnage.spec.mistakes import Path
 from tonnage.spec.parts import field_name
 from tonnage.spec.rules.about_money import budget_is_a_wall, price_is_a_rate
+from tonnage.spec.rules.about_patch import patch_is_a_pod, patch_is_well_spelt
 from tonnage.spec.rules.remarks import Remark
 from tonnage.spec.rules.secrets import looks_secret
 from tonnage.spec.run import Run
 from tonnage.spec.run.storage import Volume
 
 _SOURCES = ("pvc", "nfs", "empty_dir", "secret", "config_map", "host_path")
-_POD_PARTS = ("metadata", "spec", "$patch", "$retainKeys")
 _SINGLE_POD = ("Job", "local")
 _UNDOES = {
     "CUDA_VISIBLE_DEVICES": "Kubernetes chooses the GPUs; setting it can show another pod's or hide yours",
@@ -208,20 +208,6 @@ def _source_of(volume: Volume) -> str:
     return "a volume"
 
 
-def patch_is_a_pod(run: Run) -> Iterator[Remark]:
-    """A field of the pod's spec written one level too high would be dropped by Kubernetes without a word."""
-    for name in run.spec.pod_template:
-        if name not in _POD_PARTS:
-            hint = "did you mean spec.podTemplate.spec"
-            yield Remark(
-                code="DOC-004",
-                path=("spec", "podTemplate", name),
-                what="unknown field",
-                expected="metadata or spec of the pod",
-                hint=f"{hint}?" if name == "template" else f"{hint}.{name}?",
-            )
-
-
 def one_name_one_variable(run: Run) -> Iterator[Remark]:
     """A variable cannot be both a value and a secret."""
     for name in run.spec.secrets:
@@ -379,6 +365,7 @@ RUN_RULES: tuple[Callable[[Run], Iterable[Remark]], ...] = (
     model_is_step_or_shape,
     mounts_are_apart,
     patch_is_a_pod,
+    patch_is_well_spelt,
     one_name_one_variable,
     shm_within_memory,
     spot_wants_checkpoints,
