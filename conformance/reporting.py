@@ -40,7 +40,7 @@ def as_markdown(finished: Iterable[Finished], today: dt.date) -> str:
     """The dated report: figures first, then coverage, then every disagreement."""
     results = list(finished)
     versions = (
-        f"Kubernetes v1.36.4; Python {platform.python_version()}; Linux {platform.release()}; {_cgroups()}."
+        f"Kubernetes v1.36.4; Python {platform.python_version()}; Linux {platform.release().partition("-")[0]}; {_cgroups()}."
     )
     lines = [f"# Conformance, {today}", "", versions, "", "Written by `python -m conformance`.", ""]
     lines += [
