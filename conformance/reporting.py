@@ -39,9 +39,8 @@ def as_text(tallies: Iterable[Tally]) -> str:
 def as_markdown(finished: Iterable[Finished], today: dt.date) -> str:
     """The dated report: figures first, then coverage, then every disagreement."""
     results = list(finished)
-    versions = (
-        f"Kubernetes v1.36.4; Python {platform.python_version()}; Linux {platform.release().partition("-")[0]}; {_cgroups()}."
-    )
+    kernel = platform.release().partition("-")[0]
+    versions = f"Kubernetes v1.36.4; Python {platform.python_version()}; Linux {kernel}; {_cgroups()}."
     lines = [f"# Conformance, {today}", "", versions, "", "Written by `python -m conformance`.", ""]
     lines += [
         "| suite | part | cases | agreed | agreement | target | seed | seconds |",
