@@ -1,0 +1,1 @@
+"""What a training step holds in GPU memory, and what its pod holds beside it: pure science, no torch, no I/O."""

@@ -1,0 +1,94 @@
+"""What a step needs of one GPU: the answer of `tonnage estimate`, the same for a traced step and for a shape.
+
+Five figures that are often confused are kept apart, all in bytes:
+
+    peak_allocated     most that tensors hold at once
+    peak_reserved      most that the caching allocator takes from the device when nothing presses it
+    smallest_cap       least it can be given and still train (under pressure it gives cached segments back)
+    outside_allocator  CUDA context, libraries, NCCL: on the device, unseen by torch's counters
+    expected           smallest_cap + outside_allocator: what the device must hold
+    required           expected + guard: the figure to plan with
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["exact", "shape"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with its 80 % interval."""
+
+    p10: float
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What is added to be safe, and why that much."""
+
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One line of the sum at the peak: what, how much, and the formula or origin it comes from."""
+
+    name: str
+    bytes: int
+    formula: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePeak:
+    """The most that is held in one phase, and what it consists of."""
+
+    name: str
+    peak_allocated: int
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LargeTensor:
+    """One of the largest tensors alive at the peak, and who made it."""
+
+    bytes: int
+    category: str
+    module: str
+    operation: str
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The memory of one step on one GPU, and its time where it is known."""
+
+    mode: Mode
+    gpu: str
+    peak_allocated: int
+    peak_reserved: int
+    smallest_cap: int
+    outside_allocator: int
+    guard: Guard
+    parts: tuple[Part, ...]
+    phases: tuple[PhasePeak, ...]
+    largest: tuple[LargeTensor, ...] = ()
+    outside: tuple[Part, ...] = ()
+    step_seconds: Interval | None = None
+    notes: tuple[str, ...] = ()
+    timeline: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    """(event number, allocated, reserved) over the last step, thinned for drawing."""
+
+    @property
+    def expected(self) -> int:
+        return self.smallest_cap + self.outside_allocator
+
+    @property
+    def required(self) -> int:
+        return self.expected + self.guard.bytes

@@ -1,0 +1,1 @@
+"""From a document, an estimate, a cluster and prices to a plan; pure."""

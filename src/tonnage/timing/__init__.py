@@ -1,0 +1,1 @@
+"""How long a step takes, from its operations and what a device was measured to do; pure."""
