@@ -87,10 +87,10 @@ def _rates(
     return rates
 
 
-def _facts(  # noqa: PLR0913  a row of a table
+def _facts(  # noqa: PLR0913, PLR0917  a row of a table
     name: str,
     usable_gib: float,
-    sm_count: int,
+    multiprocessors: int,
     shared_kib: float,
     l2_mib: float,
     bandwidth_gb: float,
@@ -105,7 +105,7 @@ def _facts(  # noqa: PLR0913  a row of a table
     return GpuFacts(
         name=name,
         usable_bytes=int(usable_gib * _GIB),
-        sm_count=sm_count,
+        sm_count=multiprocessors,
         shared_memory_per_block=int(shared_kib * 1024),
         l2_bytes=int(l2_mib * _MIB),
         bandwidth=bandwidth_gb * _GIGA,
