@@ -1,0 +1,90 @@
+"""The smallest single change that makes a run fit: one knob turned, all others as they were asked for.
+
+People change one line more gladly than five. Each knob is turned alone, as little as makes it fit (the
+largest micro-batch, selective before full checkpointing, the next larger number of GPUs), and what fits is
+listed by what a step then costs, changes to the devices after all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tonnage.planning.solver.judging import Judge, Outcome, Remembering
+from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
+from tonnage.planning.solver.setup import Setup, rebatched
+from tonnage.planning.solver.space import Space, cuts
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One knob turned so far that the run fits."""
+
+    knob: Knob
+    outcome: Outcome
+    base: Outcome
+
+    @property
+    def slower(self) -> float | None:
+        """How much longer a step takes, as a part: 0.27 is 27 % longer."""
+        if not self.base.seconds or self.outcome.seconds is None:
+            return None
+        return self.outcome.seconds / self.base.seconds - 1
+
+    @property
+    def saved(self) -> int:
+        """Bytes of GPU memory less than before."""
+        return self.base.room.required - self.outcome.room.required
+
+
+def single_fixes(space: Space, judge: Judge) -> list[Fix]:
+    """Every knob that makes the base fit when turned alone, the cheapest first, devices last."""
+    remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
+    base = remembering.outcome(space.base)
+    if base is None:
+        return []
+    fixes = [fix for knob in KNOBS if (fix := _turn(knob, space, base, remembering)) is not None]
+    return sorted(fixes, key=lambda fix: (fix.knob == "devices", fix.outcome.rank))
+
+
+def _turn(knob: Knob, space: Space, base: Outcome, judge: Remembering) -> Fix | None:
+    """The least turn of one knob that fits."""
+    fitting = [
+        outcome
+        for setup in _turned(knob, space)
+        if (outcome := judge.outcome(setup)) is not None
+        and outcome.room.fits
+        and judge.obstacle(setup) is None
+    ]
+    return Fix(knob, min(fitting, key=lambda outcome: outcome.rank), base) if fitting else None
+
+
+def _turned(knob: Knob, space: Space) -> Iterator[Setup]:
+    base = space.base
+    if knob == "micro_batch":
+        smaller = [cut for cut in cuts(base, space) if cut.recipe.micro_batch < base.recipe.micro_batch]
+        yield from reversed(smaller)
+        return
+    for value in space_values(knob, space):
+        if value == value_of(knob, base):
+            continue
+        setup = with_value(knob, base, value)
+        if setup is None:
+            continue
+        recipe = rebatched(setup.recipe, space.global_batch, base.recipe.micro_batch)
+        if recipe is not None:
+            yield replace(setup, recipe=recipe)
+
+
+def space_values(knob: Knob, space: Space) -> tuple[object, ...]:
+    """The values a knob may take."""
+    values: dict[Knob, tuple[object, ...]] = {
+        "optimizer": space.optimizers,
+        "checkpointing": space.checkpointing,
+        "precision": space.precisions,
+        "sharding": space.shardings,
+        "tensor": space.tensor,
+        "offload": space.offloads,
+        "devices": space.devices,
+    }
+    return values.get(knob, ())

@@ -1,0 +1,131 @@
+"""Part of a GPU: a MIG slice, a shared GPU, or a whole one with an idle part.
+
+Kubernetes counts `nvidia.com/gpu` in whole numbers, so `gpus: 0.5` has three honest answers. They differ in
+what a neighbour can do to you, and that is said with each:
+
+    slice    memory and compute are cut off from the neighbours; the size is one of a few
+    shared   memory is not isolated: a neighbour that takes too much makes *you* run out of it
+    whole    nobody else is on it, and the part you do not use is paid for all the same
+
+A slice has up to 2 % less memory than its part of the whole (H100: 39.50 GiB of 79.1 for `3g.40gb`). A step
+on a slice takes longer in proportion to the compute it does not have; small steps that wait for launches
+less so, which makes the figure an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tonnage.cluster.gpu_facts import facts_of
+from tonnage.cluster.gpus import GpuType, MigProfile
+
+SLICE_LOSS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """One way to give a run part of a GPU."""
+
+    how: Literal["slice", "shared", "whole"]
+    gpu: str
+    resource: str
+    """What a pod asks Kubernetes for."""
+    profile: str
+    memory: int
+    """Bytes it may count on."""
+    fits: bool
+    isolation: str
+    slower: float
+    """Factor on the time of a step, at most."""
+    rate: int | None
+    """Micro-dollars per hour of the part that is paid for."""
+    idle_rate: int = 0
+    """Of those, for the part that is not asked for."""
+
+
+def part_answers(
+    required: int | None, milli: int, gpus: Sequence[GpuType], rates: dict[str, int | None]
+) -> list[PartAnswer]:
+    """Every answer to a wish for part of a GPU, those that fit first, the cheapest first."""
+    answers: list[PartAnswer] = []
+    for gpu in gpus:
+        rate = rates.get(gpu.name)
+        answers += [_slice(gpu, profile, required, rate) for profile in _offered(gpu, required, milli)]
+        answers.append(_shared(gpu, required, milli, rate))
+        answers.append(_whole(gpu, required, milli, rate))
+    return sorted(answers, key=_preference)
+
+
+def slice_memory(gpu: GpuType, profile: MigProfile) -> int:
+    """Bytes torch may count on in a slice."""
+    part = profile.memory_slices / gpu.memory_slices
+    return int(facts_of(gpu).usable_bytes * part * (1 if part == 1 else 1 - SLICE_LOSS))
+
+
+def _offered(gpu: GpuType, required: int | None, milli: int) -> list[MigProfile]:
+    """The slices worth naming: the smallest that holds the run, else the one nearest to the part asked for."""
+    partial = [profile for profile in gpu.mig if profile.memory_slices < gpu.memory_slices]
+    if not partial:
+        return []
+    if required is not None:
+        holding = [profile for profile in partial if slice_memory(gpu, profile) >= required]
+        holding.sort(key=lambda profile: (profile.memory_slices, -profile.compute_slices))
+        return holding[:1]
+    wanted = milli / 1000
+    return [min(partial, key=lambda profile: abs(profile.memory_slices / gpu.memory_slices - wanted))]
+
+
+def _slice(gpu: GpuType, profile: MigProfile, required: int | None, rate: int | None) -> PartAnswer:
+    memory = slice_memory(gpu, profile)
+    part = profile.memory_slices / gpu.memory_slices
+    whole_slices = max(item.compute_slices for item in gpu.mig)
+    return PartAnswer(
+        how="slice",
+        gpu=gpu.name,
+        resource=f"nvidia.com/mig-{profile.name}",
+        profile=profile.name,
+        memory=memory,
+        fits=required is None or required <= memory,
+        isolation="memory and compute are cut off from neighbours",
+        slower=whole_slices / profile.compute_slices,
+        rate=None if rate is None else round(rate * part),
+    )
+
+
+def _shared(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> PartAnswer:
+    usable = facts_of(gpu).usable_bytes
+    fair = usable * milli // 1000
+    return PartAnswer(
+        how="shared",
+        gpu=gpu.name,
+        resource="nvidia.com/gpu",
+        profile="",
+        memory=fair,
+        fits=required is None or required <= fair,
+        isolation="memory is not isolated: a neighbour can take yours",
+        slower=1000 / milli if milli else 1.0,
+        rate=None if rate is None else rate * milli // 1000,
+    )
+
+
+def _whole(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> PartAnswer:
+    usable = facts_of(gpu).usable_bytes
+    return PartAnswer(
+        how="whole",
+        gpu=gpu.name,
+        resource="nvidia.com/gpu",
+        profile="",
+        memory=usable,
+        fits=required is None or required <= usable,
+        isolation="nobody else is on it",
+        slower=1.0,
+        rate=rate,
+        idle_rate=0 if rate is None else rate * (1000 - milli) // 1000,
+    )
+
+
+def _preference(answer: PartAnswer) -> tuple[object, ...]:
+    order = {"slice": 0, "shared": 1, "whole": 2}
+    return (not answer.fits, answer.rate is None, answer.rate or 0, order[answer.how], answer.gpu)

@@ -1,0 +1,127 @@
+"""Find the cheapest setup that fits, without asking for the memory of every one.
+
+Two ways to the same answer. Where time is cheap to ask, setups are taken in order of what a step costs and
+the first that fits is the cheapest: memory is asked only down to there, and once a micro-batch did not fit,
+no larger one of its kind is asked again. Where every answer costs a trace, the largest micro-batch that fits
+is found by bisection in each kind, and only those are compared (`by_bisection`): a larger micro-batch is
+taken to be no slower, which holds as long as it keeps the GPU busier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tonnage.planning.solver.judging import Judge, Outcome, Remembering
+from tonnage.planning.solver.setup import Setup
+from tonnage.planning.solver.space import Space, cuts, kinds, setups
+
+RUNNERS_UP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The choice, the next best of other kinds, and how much was looked at."""
+
+    best: Outcome | None
+    runners_up: tuple[Outcome, ...] = ()
+    considered: int = 0
+    asked: int = 0
+    """Setups whose memory was asked for."""
+    obstacles: tuple[str, ...] = ()
+    """What kept setups away that would have fitted the GPU."""
+
+
+def search(space: Space, judge: Judge) -> Solution:
+    """The cheapest setup that fits, in the order: cost of a step, fewer GPUs, more head-room."""
+    remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
+    priced = sorted(
+        ((_price(setup, remembering), setup) for setup in setups(space)), key=lambda pair: pair[0]
+    )
+    found: list[Outcome] = []
+    too_large: dict[tuple[object, ...], int] = {}
+    obstacles: dict[str, None] = {}
+    asked = 0
+    for _, equals in groupby(priced, key=lambda pair: pair[0]):
+        fitting: list[Outcome] = []
+        for _, setup in equals:
+            if setup.recipe.micro_batch >= too_large.get(setup.kind, 2**63):
+                continue
+            asked += 1
+            outcome = remembering.outcome(setup)
+            if outcome is None:
+                continue
+            if not outcome.room.fits:
+                smallest = too_large.get(setup.kind, 2**63)
+                too_large[setup.kind] = min(smallest, setup.recipe.micro_batch)
+            elif (obstacle := remembering.obstacle(setup)) is not None:
+                obstacles[obstacle] = None
+            else:
+                fitting.append(outcome)
+        found.extend(sorted(fitting, key=_order))
+        if len({outcome.setup.kind for outcome in found}) > RUNNERS_UP:
+            break
+    return _solution(found, len(priced), asked, tuple(obstacles))
+
+
+def by_bisection(space: Space, judge: Judge) -> Solution:
+    """The same where every question is dear: one bisection over micro-batches for each kind."""
+    remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
+    found: list[Outcome] = []
+    obstacles: dict[str, None] = {}
+    considered = asked = 0
+    for kind in kinds(space):
+        sizes = cuts(kind, space)
+        considered += len(sizes)
+        outcome, questions = _largest_that_fits(sizes, remembering)
+        asked += questions
+        if outcome is None:
+            continue
+        if (obstacle := remembering.obstacle(outcome.setup)) is not None:
+            obstacles[obstacle] = None
+        else:
+            found.append(outcome)
+    return _solution(sorted(found, key=_order), considered, asked, tuple(obstacles))
+
+
+def _largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
+    """Bisect: memory only grows with the micro-batch."""
+    low, high = 0, len(sizes)
+    best: Outcome | None = None
+    asked = 0
+    while low < high:
+        middle = (low + high) // 2
+        outcome = judge.outcome(sizes[middle])
+        asked += 1
+        if outcome is not None and outcome.room.fits:
+            best, low = outcome, middle + 1
+        else:
+            high = middle
+    return best, asked
+
+
+def _price(setup: Setup, judge: Remembering) -> tuple[bool, float, int]:
+    """What is known of the rank before memory is asked."""
+    rate, seconds, count = judge.rate(setup.devices), judge.seconds(setup), setup.devices.count
+    if seconds is None:
+        return (rate is None, 0.0, count)
+    return (rate is None, seconds * count if rate is None else rate * seconds / 3600, count)
+
+
+def _order(outcome: Outcome) -> tuple[object, ...]:
+    """Preference, and a fixed order among equals."""
+    recipe = outcome.setup.recipe
+    return (*outcome.rank, str(outcome.setup.devices), -recipe.micro_batch, str(outcome.setup.kind))
+
+
+def _solution(found: Sequence[Outcome], considered: int, asked: int, obstacles: tuple[str, ...]) -> Solution:
+    """The first, and the first of each other kind after it."""
+    if not found:
+        return Solution(None, (), considered, asked, obstacles)
+    best, others, seen = found[0], [], {found[0].setup.kind}
+    for outcome in found[1:]:
+        if outcome.setup.kind not in seen:
+            seen.add(outcome.setup.kind)
+            others.append(outcome)
+    return Solution(best, tuple(others[:RUNNERS_UP]), considered, asked, obstacles)
