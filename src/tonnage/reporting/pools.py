@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tonnage.cluster.gpus import gpu_from_product
+from tonnage.cluster.announcing import devices_of, gpu_type_of, is_gpu, is_usable, part_of, pool_of
 from tonnage.cluster.objects.node import Node
 from tonnage.cluster.objects.pod import Pod
 from tonnage.cluster.resources import pod_requests
@@ -22,17 +22,6 @@ from tonnage.cluster.snapshot import Snapshot, pods_by_node
 from tonnage.units import Quantity, try_quantity
 
 ZERO = Quantity(0)
-POOL_LABELS = (
-    "tonnage.dev/pool",
-    "cloud.google.com/gke-nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "kubernetes.azure.com/agentpool",
-    "karpenter.sh/nodepool",
-    "doks.digitalocean.com/node-pool",
-)
-_MIG = "nvidia.com/mig-"
-_GPU_RESOURCES = ("nvidia.com/gpu", _MIG, "amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
-_ACCELERATORS = ("google.com/tpu", "aws.amazon.com/neuron")
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -77,19 +66,6 @@ def together(uses: Iterable[Use]) -> Use:
     )
 
 
-def is_gpu(resource: str) -> bool:
-    """Whether a resource name counts accelerators."""
-    return resource.startswith(_GPU_RESOURCES) or resource.startswith(_ACCELERATORS)
-
-
-def is_usable(node: Node) -> bool:
-    """Whether new pods may come to a node at all: ready, and not cordoned."""
-    ready = any(
-        condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions
-    )
-    return ready and not node.spec.unschedulable
-
-
 def node_pools(snapshot: Snapshot) -> tuple[Pool, ...]:
     """The snapshot's nodes as pools, those with the most GPUs first."""
     bound = pods_by_node(snapshot)
@@ -105,53 +81,6 @@ def node_pools(snapshot: Snapshot) -> tuple[Pool, ...]:
             key=lambda pool: (-pool.gpus.total, -pool.parts.total, -pool.cpu_milli.total, pool.name),
         )
     )
-
-
-def pool_of(node: Node) -> str:
-    """The pool a cloud or autoscaler put the node in, where it says so."""
-    labels = node.metadata.labels
-    return next((labels[label] for label in POOL_LABELS if labels.get(label)), "")
-
-
-def gpu_type_of(node: Node) -> str:
-    """The GPU type as people name it, from GPU feature discovery's label; else the bare resource."""
-    product = node.metadata.labels.get("nvidia.com/gpu.product", "")
-    known = gpu_from_product(product) if product else None
-    if known is not None:
-        return known.name
-    cloud = node.metadata.labels.get("cloud.google.com/gke-accelerator", "")
-    if product or cloud:
-        return product or cloud
-    found = sorted(name for name in node.status.allocatable if is_gpu(name) and _amount(node, name))
-    return found[0] if found else ""
-
-
-def devices_of(node: Node) -> dict[str, int]:
-    """What a node offers, whole GPUs under "" and parts of GPUs by what one is."""
-    return _devices(node.status.allocatable, node)
-
-
-def part_of(resource: str, labels: Mapping[str, str]) -> str:
-    """What one of a node's GPU resource really is: "" a whole one, else a MIG profile or `shared`."""
-    if resource.startswith(_MIG):
-        return resource.removeprefix(_MIG).removesuffix(".shared")
-    if not resource.startswith("nvidia.com/gpu"):
-        return ""
-    product = labels.get("nvidia.com/gpu.product", "")
-    if "-MIG-" in product:
-        return product.partition("-MIG-")[2].removesuffix("-SHARED")
-    is_shared = product.endswith("-SHARED") or resource.endswith(".shared")
-    return "shared" if is_shared or labels.get("nvidia.com/gpu.replicas", "1") not in ("0", "1") else ""
-
-
-def _devices(resources: Mapping[str, str], node: Node) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, text in resources.items():
-        count = (try_quantity(text) or ZERO).value() if is_gpu(name) else 0
-        if count:
-            part = part_of(name, node.metadata.labels)
-            found[part] = found.get(part, 0) + count
-    return found
 
 
 def _requested(pods: Iterable[Pod], node: Node) -> tuple[int, int, int, int]:

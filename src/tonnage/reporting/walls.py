@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from tonnage.cluster.announcing import is_gpu
 from tonnage.cluster.objects.loose import Loose
 from tonnage.cluster.snapshot import Snapshot
-from tonnage.reporting.pools import is_gpu
 from tonnage.units import Quantity, try_quantity
 
 NEAR = 0.8

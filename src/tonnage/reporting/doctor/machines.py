@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.cluster.announcing import devices_of, is_usable
 from tonnage.cluster.objects.node import Node
 from tonnage.cluster.objects.storage import StorageClass
 from tonnage.cluster.snapshot import FORBIDDEN
 from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
-from tonnage.reporting.pools import devices_of, is_usable
 from tonnage.reporting.text import plural
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
