@@ -45,7 +45,6 @@ static void read_environment(void)
     gpu.shared_per_block = number("TONNAGE_GPU_SHARED_PER_BLOCK");
     gpu.shared_per_sm = number("TONNAGE_GPU_SHARED_PER_SM");
     gpu.l2 = (int)number("TONNAGE_GPU_L2");
-    gpu.bus_bits = (int)number("TONNAGE_GPU_BUS_BITS");
 }
 
 const struct gpu *tonnage_gpu(void)
@@ -78,8 +77,6 @@ int tonnage_gpu_attribute(int attribute)
         return REGISTERS;
     case 16: /* multiProcessorCount */
         return g->multiprocessors;
-    case 37: /* globalMemoryBusWidth */
-        return g->bus_bits;
     case 38: /* l2CacheSize */
         return g->l2;
     case 39: /* maxThreadsPerMultiProcessor */

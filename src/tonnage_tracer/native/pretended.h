@@ -35,7 +35,6 @@ struct gpu {
     size_t shared_per_block;   /* TONNAGE_GPU_SHARED_PER_BLOCK: the most a block may opt into */
     size_t shared_per_sm;      /* TONNAGE_GPU_SHARED_PER_SM */
     int l2;                    /* TONNAGE_GPU_L2: bytes */
-    int bus_bits;              /* TONNAGE_GPU_BUS_BITS */
 };
 
 /* The same on every NVIDIA GPU since 2016. */

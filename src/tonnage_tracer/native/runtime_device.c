@@ -42,7 +42,6 @@ static void describe(struct cudaDeviceProp *properties, int device)
     properties->sharedMemPerMultiprocessor = gpu->shared_per_sm;
     properties->reservedSharedMemPerBlock = RESERVED_SHARED_PER_BLOCK;
     properties->l2CacheSize = gpu->l2;
-    properties->memoryBusWidth = gpu->bus_bits;
     properties->textureAlignment = 512;
     properties->totalConstMem = 65536;
     properties->concurrentKernels = properties->unifiedAddressing = properties->canMapHostMemory = 1;
