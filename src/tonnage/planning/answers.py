@@ -1,0 +1,271 @@
+"""A plan: what a run needs, where it fits, what it will cost and what can be lost; the verdict with the change
+that would turn it.
+
+Plain frozen values. Bytes are bytes, cpu is in thousandths of a core, money in micro-dollars, time in seconds.
+What is not known is absent, and `unknown` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tonnage.memory.estimate import Estimate, Interval
+from tonnage.planning.placing import Gang
+from tonnage.planning.risking import CheckpointPlan
+from tonnage.planning.shares import Stranding
+from tonnage.planning.solver.parts import PartAnswer
+from tonnage.planning.solver.setup import Devices, Setup
+from tonnage.planning.walls import Wall
+from tonnage.planning.workload import DiesWith, Unknown, Workload
+
+VerdictKind = Literal["fits", "fits if", "cannot fit"]
+State = Literal["fits", "tight", "does not fit", "unknown", "set"]
+Origin = Literal["you", "Tonnage", "estimated", "team", "Kubernetes", "cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edit of the document (or one thing to do) and what comes of it."""
+
+    what: str
+    """`train.checkpointing: full`, `tolerate nvidia.com/gpu=present:NoSchedule`."""
+    effect: str = ""
+    field: str = ""
+    """Path of the field in the document, where it is one."""
+    value: object = None
+    why: str = ""
+    """What stands in the way without it."""
+    answers: str = ""
+    """Which obstacle it removes: changes with the same answer are alternatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first line."""
+
+    kind: VerdictKind
+    changes: tuple[Change, ...] = ()
+    """What must change, one for each obstacle; the smallest that were found."""
+    reasons: tuple[str, ...] = ()
+    """Why it cannot fit, where nothing small would help."""
+
+    @property
+    def is_good(self) -> bool:
+        return self.kind == "fits"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuMemory:
+    """What one GPU must hold and what it can."""
+
+    gpu: str
+    usable: int | None
+    estimate: Estimate | None
+    note: str = ""
+    """How it was found, or why it is not known."""
+
+    @property
+    def state(self) -> State:
+        if self.estimate is None or self.usable is None:
+            return "unknown"
+        if self.estimate.required > self.usable:
+            return "does not fit"
+        return "fits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedPart:
+    """One line of a need's sum, and the flag that changes it."""
+
+    name: str
+    amount: int
+    formula: str = ""
+    flag: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """RAM, /dev/shm, disk or cores of one pod: needed, asked for, and there."""
+
+    name: Literal["memory", "shm", "disk", "cpu"]
+    needed: int | None
+    asked: int | None
+    """What the document asks for; None where it leaves it to us."""
+    granted: int | None
+    """What the pod will ask Kubernetes for: asked, else needed."""
+    there: int | None
+    """What a node of the chosen kind can give."""
+    state: State
+    parts: tuple[NeedPart, ...] = ()
+    gpu_share: float | None = None
+    share: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Nodes that are alike to this run: the same pool, GPUs and answer."""
+
+    pool: str
+    gpu: str
+    gpus_per_node: int
+    nodes: int
+    takes_now: int
+    """Nodes that would take a pod now."""
+    takes_empty: int
+    """Nodes that would take a pod if nobody else were on them."""
+    example: str
+    reasons: tuple[str, ...] = ()
+    """Why the others would not even be empty, in the scheduler's words."""
+    taints: tuple[str, ...] = ()
+    """Taints the pod must tolerate there and does not."""
+    memory_fits: bool | None = None
+    """Whether the GPU holds the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where the pods go."""
+
+    now: Gang
+    empty: Gang
+    groups: tuple[NodeGroup, ...]
+    needs: tuple[str, ...] = ()
+    """Labels and tolerations the pods carry to get there."""
+    sees_all: bool = True
+    """Whether everybody's pods were seen; if not, `now` is a hope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What an hour and the whole run cost."""
+
+    per_hour: int | None
+    per_hour_high: int | None
+    """Above `per_hour` where the price is a range."""
+    origin: str
+    """Where the price comes from, with its date; or why there is none."""
+    gpu_hours: Interval | None
+    total: Interval | None
+    """Micro-dollars to the end."""
+    to_deadline: int | None = None
+    """Micro-dollars if it runs until its deadline."""
+    budget: int | None = None
+    budget_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast it goes and how long it takes."""
+
+    step: Interval | None
+    total: Interval | None
+    """Seconds to the end, saving included."""
+    per_second: float | None = None
+    unit: str = "samples"
+    deadline: int | None = None
+    idle_share: float | None = None
+    """Part of the time the GPUs wait for the data loader, where it is known."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """What can be lost and what protects it."""
+
+    place: str
+    dies_with: DiesWith | None
+    reason: str
+    checkpoints: CheckpointPlan | None
+    checkpoint_bytes: int | None
+    at_risk: int | None
+    late_death: int | None
+    """Micro-dollars of a death at nine tenths, where nothing survives."""
+    qos: str
+    exposure: str
+    """What the QoS class means under memory pressure."""
+    is_spot: bool
+    mean_hours: float
+    """Between interruptions of the whole gang; assumed."""
+    is_refused: bool
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValue:
+    """One value that holds, and who decided it."""
+
+    field: str
+    text: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another way to run: a fix, the chosen plan, or one that was weighed and left."""
+
+    setup: Setup
+    required: int
+    usable: int
+    seconds: float | None
+    rate: int | None
+    changes: tuple[Change, ...]
+    slower: float | None = None
+
+    @property
+    def cost_per_step(self) -> float | None:
+        return None if self.rate is None or self.seconds is None else self.rate * self.seconds / 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitStep:
+    """One step of the solver's explanation."""
+
+    text: str
+    change: str
+    saved: int
+    slower: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The solver's answer."""
+
+    chosen: Alternative | None
+    steps: tuple[FitStep, ...] = ()
+    runners_up: tuple[Alternative, ...] = ()
+    left: tuple[FitStep, ...] = ()
+    """What knobs that were not turned would have saved."""
+    fixed: tuple[tuple[str, str], ...] = ()
+    considered: int = 0
+    confirmed: bool = False
+    """Whether the chosen plan was traced, not only estimated."""
+    obstacles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything `tonnage plan` says."""
+
+    workload: Workload
+    verdict: Verdict
+    devices: Devices | None
+    memory: GpuMemory
+    needs: tuple[Need, ...]
+    placement: Placement | None
+    stranding: Stranding | None
+    stranded_rate: int | None
+    walls: tuple[Wall, ...]
+    pace: Pace
+    cost: Cost
+    risk: Risk
+    options: tuple[Change, ...] = ()
+    """Other single changes that would do, after the one in the verdict."""
+    parts: tuple[PartAnswer, ...] = ()
+    fit: Fit | None = None
+    effective: tuple[EffectiveValue, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    warnings: tuple[str, ...] = ()
+    against: str = ""
+    """What it was planned against: the cluster's name, or nothing."""

@@ -1,0 +1,118 @@
+"""What GPUs there are to choose from: by type, how many on how many nodes, and what one costs by the hour.
+
+A node is paid for whole, so a GPU costs its part of the node. Where nodes of one type have different prices
+(spot and on-demand, two clouds), the cheapest and the dearest are both kept: the plan says a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
+from tonnage.cluster.gpus import find_gpu
+from tonnage.cluster.objects import Node
+from tonnage.cluster.resources import amounts
+from tonnage.units import Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class HourPrice:
+    """What something costs by the hour, and who says so. Micro-dollars; `high` is above `low` for a range."""
+
+    low: int
+    high: int
+    origin: str
+
+    def times(self, count: int, of: int = 1) -> HourPrice:
+        """The price of `count` parts where `of` make the whole."""
+        return HourPrice(self.low * count // of, self.high * count // of, self.origin)
+
+
+PriceOf = Callable[[Node], HourPrice | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """GPUs of one type, `per_node` of them on each of `nodes` usable nodes."""
+
+    gpu: str
+    per_node: int
+    nodes: int
+    gpu_price: HourPrice | None
+    memory: int
+    """Allocatable bytes of RAM of the smallest such node."""
+    cpu: int
+    disk: int
+    example: str
+
+
+def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
+    """Whole GPUs by type and number per node; nodes that are cordoned or not ready offer nothing."""
+    groups: dict[tuple[str, int], list[Node]] = {}
+    for node in nodes:
+        count = devices_of(node).get("", 0)
+        name = gpu_type_of(node)
+        if count and is_usable(node) and find_gpu(name) is not None:
+            groups.setdefault((name, count), []).append(node)
+    return tuple(_offer(name, count, members, price_of) for (name, count), members in sorted(groups.items()))
+
+
+def gpu_prices(found: Iterable[Offer]) -> Mapping[str, HourPrice]:
+    """The price of one GPU by type: the cheapest offer of it, up to the dearest."""
+    prices: dict[str, HourPrice] = {}
+    for offer in found:
+        if offer.gpu_price is None:
+            continue
+        known = prices.get(offer.gpu)
+        prices[offer.gpu] = offer.gpu_price if known is None else _spanning(known, offer.gpu_price)
+    return prices
+
+
+def room_of(node: Node) -> Mapping[str, Quantity]:
+    """What pods may ask of a node."""
+    return amounts(node.status.allocatable)
+
+
+def _offer(name: str, count: int, nodes: list[Node], price_of: PriceOf) -> Offer:
+    priced = [price for node in _different(nodes) if (price := price_of(node)) is not None]
+    price = None
+    for one in priced:
+        price = one if price is None else _spanning(price, one)
+    rooms = [room_of(node) for node in _different(nodes)]
+    zero = Quantity(0)
+    return Offer(
+        gpu=name,
+        per_node=count,
+        nodes=len(nodes),
+        gpu_price=None if price is None else price.times(1, count),
+        memory=min(room.get("memory", zero).value() for room in rooms),
+        cpu=min(room.get("cpu", zero).milli() for room in rooms),
+        disk=min(room.get("ephemeral-storage", zero).value() for room in rooms),
+        example=nodes[0].metadata.name,
+    )
+
+
+def _different(nodes: list[Node]) -> list[Node]:
+    """One node of each look: a thousand alike need not be asked a thousand times."""
+    looks: dict[tuple[object, ...], Node] = {}
+    for node in nodes:
+        labels, meta = node.metadata.labels, node.metadata
+        look = (
+            *(labels.get(key) for key in _PRICED_BY), *sorted(node.status.allocatable.items()),
+            meta.annotations.get("tonnage.dev/price"),
+        )  # fmt: skip
+        looks.setdefault(look, node)
+    return list(looks.values())
+
+
+_PRICED_BY = (
+    "node.kubernetes.io/instance-type", "topology.kubernetes.io/region", "karpenter.sh/capacity-type",
+    "eks.amazonaws.com/capacityType", "cloud.google.com/gke-spot", "cloud.google.com/gke-provisioning",
+    "kubernetes.azure.com/scalesetpriority",
+)  # fmt: skip
+
+
+def _spanning(one: HourPrice, other: HourPrice) -> HourPrice:
+    cheaper = one if one.low <= other.low else other
+    return HourPrice(cheaper.low, max(one.high, other.high), cheaper.origin)

@@ -1,0 +1,82 @@
+"""How long it takes and what it costs: to the end, and to the deadline.
+
+    to the end   steps x seconds per step, and a save at every interval
+    cost         hours x price of the devices held, whether they compute or wait
+
+A range goes through to the end: the 80 % interval of a step, times the range of the price.
+"""
+
+from __future__ import annotations
+
+from tonnage.memory.estimate import Interval
+from tonnage.planning.answers import Cost, Pace
+from tonnage.planning.catalogue import HourPrice
+from tonnage.planning.risking import CheckpointPlan
+
+HOUR = 3600.0
+
+
+def pace_of(
+    step: Interval | None,
+    *,
+    steps: int | None,
+    samples: int | None,
+    sequence: int | None,
+    deadline: int | None,
+    saving: CheckpointPlan | None,
+) -> Pace:
+    """How fast and how long; what is not known stays out."""
+    if step is None:
+        return Pace(step=None, total=None, deadline=deadline)
+    total = None
+    if steps is not None:
+        total = _stretched(step, steps * _with_saves(saving))
+    per_second = None if samples is None or not step.p50 else samples * (sequence or 1) / step.p50
+    return Pace(
+        step=step,
+        total=total,
+        per_second=per_second,
+        unit="tokens" if sequence else "samples",
+        deadline=deadline,
+        note="" if steps is not None else "train.steps is not said, so the end is not known",
+    )
+
+
+def cost_of(
+    price: HourPrice | None,
+    pace: Pace,
+    *,
+    gpus: int,
+    why_no_price: str,
+    budget: int | None = None,
+    budget_text: str = "",
+) -> Cost:
+    """What an hour, the whole run and the time to its deadline cost."""
+    hours = None if pace.total is None else _stretched(pace.total, 1 / HOUR)
+    total = None
+    if price is not None and hours is not None:
+        total = Interval(
+            hours.p10 * price.low, hours.p50 * (price.low + price.high) / 2, hours.p90 * price.high
+        )
+    deadline = pace.deadline
+    return Cost(
+        per_hour=None if price is None else price.low,
+        per_hour_high=None if price is None else price.high,
+        origin=why_no_price if price is None else price.origin,
+        gpu_hours=None if hours is None or not gpus else _stretched(hours, gpus),
+        total=total,
+        to_deadline=None if price is None or deadline is None else round(deadline / HOUR * price.high),
+        budget=budget,
+        budget_text=budget_text,
+    )
+
+
+def _with_saves(saving: CheckpointPlan | None) -> float:
+    """The factor that saving adds to training: one save for each interval."""
+    if saving is None or not saving.save_seconds:
+        return 1.0
+    return 1 + saving.save_seconds / saving.interval_seconds
+
+
+def _stretched(interval: Interval, factor: float) -> Interval:
+    return Interval(interval.p10 * factor, interval.p50 * factor, interval.p90 * factor)

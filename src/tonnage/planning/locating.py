@@ -1,0 +1,177 @@
+"""The cluster's nodes as this run sees them: which would take it now, which if they were empty, and what it would
+take for the others.
+
+Nodes are shown by pool, since nobody reads a thousand names. What keeps a pool away is found by the rule that
+refused it, and a change is only proposed after the scheduler's rules have been asked again with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tonnage.cluster.announcing import devices_of, gpu_type_of, pool_of
+from tonnage.cluster.gpu_facts import facts_of as gpu_facts
+from tonnage.cluster.gpus import find_gpu
+from tonnage.cluster.objects import Node, Pod
+from tonnage.cluster.objects.node import Taint
+from tonnage.cluster.scheduling import ClusterView, Refusal
+from tonnage.cluster.scheduling.facts import incoming_requests
+from tonnage.cluster.scheduling.fitting import Shortfall, shortfalls
+from tonnage.cluster.scheduling.tainting import untolerated_taints
+from tonnage.planning.answers import NodeGroup, Placement
+from tonnage.planning.placing import Gang, Wanted, place_gang
+
+_TAINTED = "TaintToleration"
+_SELECTED = "NodeAffinity"
+_FITTING = "NodeResourcesFit"
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A resource of which no node has enough, even empty."""
+
+    resource: str
+    asked: int
+    most: int
+    """What the largest node that could otherwise serve has."""
+
+
+def locate(
+    roles: Sequence[Wanted], view: ClusterView, empty: ClusterView, *, required: int | None, sees_all: bool
+) -> Placement:
+    """Place the run now and on empty nodes, and sum up what each pool says."""
+    now, later = place_gang(roles, view), place_gang(roles, empty)
+    trainer = roles[0].pod
+    return Placement(
+        now=now,
+        empty=later,
+        groups=_groups(trainer, empty, now, later, required),
+        needs=_carried(trainer),
+        sees_all=sees_all,
+    )
+
+
+def taints_in_the_way(placement: Placement, pod: Pod, view: ClusterView) -> tuple[Taint, ...]:
+    """The taints that keep the pod off nodes which would otherwise be looked at, most frequent kind first."""
+    kinds: Counter[tuple[Taint, ...]] = Counter()
+    for name, refusal in placement.empty.refused.items():
+        if refusal.plugin == _TAINTED:
+            kinds[tuple(untolerated_taints(pod, view.nodes[name].node))] += 1
+    return kinds.most_common(1)[0][0] if kinds else ()
+
+
+def unmatched_selectors(placement: Placement, pod: Pod, view: ClusterView) -> tuple[tuple[str, str], ...]:
+    """The node labels the pod asks for that no node has."""
+    if not any(refusal.plugin == _SELECTED for refusal in placement.empty.refused.values()):
+        return ()
+    return tuple(
+        (key, value)
+        for key, value in pod.spec.node_selector.items()
+        if not any(info.labels.get(key) == value for info in view.nodes.values())
+    )
+
+
+def lacks(placement: Placement, pod: Pod, view: ClusterView) -> tuple[Lack, ...]:
+    """What no node has enough of, judged by the nodes that come closest."""
+    wanted = incoming_requests(pod)
+    short = [
+        found
+        for name, refusal in placement.empty.refused.items()
+        if refusal.plugin == _FITTING and (found := shortfalls(wanted, view.nodes[name]))
+    ]
+    if not short:
+        return ()
+    fewest = min(len(found) for found in short)
+    closest = [found for found in short if len(found) == fewest]
+    best: dict[str, Shortfall] = {}
+    for found in closest:
+        for lack in found:
+            if lack.resource not in best or _room(lack) > _room(best[lack.resource]):
+                best[lack.resource] = lack
+    return tuple(Lack(lack.resource, lack.requested, _room(lack)) for lack in best.values())
+
+
+def reasons_of(refused: Mapping[str, Refusal]) -> tuple[str, ...]:
+    """The scheduler's reasons with how many nodes gave each, the most frequent first."""
+    counted: Counter[str] = Counter()
+    for refusal in refused.values():
+        counted.update(refusal.reasons)
+    return tuple(f"{count:,} {reason}" for reason, count in counted.most_common())
+
+
+def _room(lack: Shortfall) -> int:
+    return lack.capacity - lack.used
+
+
+def _groups(
+    pod: Pod, view: ClusterView, now: Gang, empty: Gang, required: int | None
+) -> tuple[NodeGroup, ...]:
+    by_kind: dict[tuple[str, str, int], list[Node]] = {}
+    for info in view.nodes.values():
+        gpus = devices_of(info.node).get("", 0)
+        by_kind.setdefault((pool_of(info.node), gpu_type_of(info.node), gpus), []).append(info.node)
+    takes_now, takes_empty = set(now.feasible), set(empty.feasible)
+    groups = [
+        _group(kind, nodes, pod, takes_now, takes_empty, empty.refused, required)
+        for kind, nodes in by_kind.items()
+    ]
+    return tuple(
+        sorted(groups, key=lambda group: (-group.takes_now, -group.takes_empty, -group.gpus_per_node))
+    )
+
+
+def _group(
+    kind: tuple[str, str, int],
+    nodes: Sequence[Node],
+    pod: Pod,
+    now: set[str],
+    empty: set[str],
+    refused: Mapping[str, Refusal],
+    required: int | None,
+) -> NodeGroup:
+    pool, gpu, count = kind
+    names = [node.metadata.name for node in nodes]
+    away = {name: refused[name] for name in names if name in refused}
+    tainted = next(
+        (node for node in nodes if (found := away.get(node.metadata.name)) and found.plugin == _TAINTED), None
+    )
+    known = find_gpu(gpu)
+    takes = [name for name in names if name in now]
+    return NodeGroup(
+        pool=pool,
+        gpu=gpu,
+        gpus_per_node=count,
+        nodes=len(nodes),
+        takes_now=len(takes),
+        takes_empty=sum(name in empty for name in names),
+        example=(takes or names)[0],
+        reasons=reasons_of(away),
+        taints=tuple(map(_taint_text, untolerated_taints(pod, tainted))) if tainted is not None else (),
+        memory_fits=None if known is None or required is None else required <= gpu_facts(known).usable_bytes,
+    )
+
+
+def _carried(pod: Pod) -> tuple[str, ...]:
+    """Labels and tolerations the pod brings along to get there."""
+    labels = [f"{key}={value}" for key, value in pod.spec.node_selector.items()]
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    terms = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    for term in terms.node_selector_terms if terms else ():
+        labels += [f"{line.key} {line.operator} {', '.join(line.values)}" for line in term.match_expressions]
+    standard = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    tolerated = [
+        f"tolerates {toleration.key or 'everything'}"
+        for toleration in pod.spec.tolerations
+        if toleration.key not in standard
+    ]
+    return (*dict.fromkeys(labels), *dict.fromkeys(tolerated))
+
+
+def _taint_text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _is_tainted(refusal: Refusal | None) -> bool:
+    return refusal is not None and refusal.plugin == _TAINTED

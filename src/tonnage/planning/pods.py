@@ -1,0 +1,102 @@
+"""The pods of a workload as they would be sent: what was left to us filled in, and aimed at one GPU type.
+
+A Run may leave memory, cores and disk to us (`auto`); scheduling, quotas and QoS need numbers. The largest
+container, which is the one that trains, carries them. Nothing a person wrote is changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from tonnage.cluster.gpus import GpuType
+from tonnage.cluster.objects import Container, Pod, Toleration, Volume
+from tonnage.cluster.objects.node import Taint
+from tonnage.planning.placing import Wanted
+from tonnage.planning.workload import Role, Workload
+
+PRODUCT_LABEL = "nvidia.com/gpu.product"
+
+
+def wanted(role: Role) -> Wanted:
+    """A role as placing and admission ask for it."""
+    return Wanted(role.name, role.pod, role.count)
+
+
+def with_amounts(role: Role, amounts: Mapping[str, str]) -> Role:
+    """The role with requests and limits filled in where its training container names none."""
+    containers = tuple(
+        _filled(container, amounts) if container.name == _trainer(role) else container
+        for container in role.pod.spec.containers
+    )
+    return _with_pod(role, replace(role.pod, spec=replace(role.pod.spec, containers=containers)))
+
+
+def aimed_at(role: Role, gpu: GpuType) -> Role:
+    """The role with a node selector for one GPU type, where its pod does not choose one itself."""
+    spec = role.pod.spec
+    if PRODUCT_LABEL in spec.node_selector:
+        return role
+    selector = {**spec.node_selector, PRODUCT_LABEL: gpu.product}
+    return _with_pod(role, replace(role.pod, spec=replace(spec, node_selector=selector)))
+
+
+def tolerating(role: Role, taints: tuple[Taint, ...]) -> Role:
+    """The role with these taints tolerated."""
+    more = tuple(
+        Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+        for taint in taints
+    )
+    spec = replace(role.pod.spec, tolerations=(*role.pod.spec.tolerations, *more))
+    return _with_pod(role, replace(role.pod, spec=spec))
+
+
+def without_claims(workload: Workload, names: frozenset[str]) -> Workload:
+    """The workload without volumes from these claims: they could not be seen, and must not decide placement."""
+    if not names:
+        return workload
+
+    def stays(volume: Volume) -> bool:
+        claim = volume.persistent_volume_claim
+        return claim is None or claim.claim_name not in names
+
+    roles = [
+        _with_pod(
+            role,
+            replace(
+                role.pod,
+                spec=replace(role.pod.spec, volumes=tuple(filter(stays, role.pod.spec.volumes))),
+            ),
+        )
+        for role in workload.roles
+    ]
+    return workload.with_roles(*roles)
+
+
+def claims_of(workload: Workload) -> frozenset[str]:
+    """Names of the claims its pods mount."""
+    return frozenset(
+        volume.persistent_volume_claim.claim_name
+        for role in workload.roles
+        for volume in role.pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    )
+
+
+def _trainer(role: Role) -> str:
+    names = [container.name for container in role.pod.spec.containers]
+    return role.container if role.container in names else (names[0] if names else "")
+
+
+def _filled(container: Container, amounts: Mapping[str, str]) -> Container:
+    requests, limits = dict(container.resources.requests), dict(container.resources.limits)
+    for name, text in amounts.items():
+        if name not in requests and name not in limits:
+            requests[name] = limits[name] = text
+    return replace(container, resources=replace(container.resources, requests=requests, limits=limits))
+
+
+def _with_pod(role: Role, pod: Pod) -> Role:
+    return dataclasses.replace(role, pod=pod)

@@ -1,0 +1,76 @@
+"""The judge the solver asks in a real plan: estimates for memory and time, offers for prices and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tonnage.cluster.gpu_facts import facts_of
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.estimate import Estimate
+from tonnage.planning.catalogue import HourPrice, Offer
+from tonnage.planning.estimating import CannotEstimate, StepEstimator
+from tonnage.planning.solver.judging import Room
+from tonnage.planning.solver.setup import Devices, Setup
+
+HostNeed = Callable[[Setup], int | None]
+"""Bytes of RAM each node of a setup needs, where that is known."""
+
+
+class Scales:
+    """Weighs setups for one run on one cluster (or on none)."""
+
+    def __init__(
+        self,
+        estimator: StepEstimator,
+        *,
+        offered: Sequence[Offer] | None,
+        prices: Mapping[str, HourPrice],
+        host_need: HostNeed | None = None,
+        longest_step: float | None = None,
+    ) -> None:
+        self._estimator = estimator
+        self._offered = offered
+        self._prices = prices
+        self._host_need = host_need
+        self._longest_step = longest_step
+
+    def room(self, setup: Setup) -> Room | None:
+        gpu = find_gpu(setup.devices.gpu)
+        estimate = self._estimate(setup)
+        if gpu is None or estimate is None:
+            return None
+        return Room(estimate.required, facts_of(gpu).usable_bytes)
+
+    def seconds(self, setup: Setup) -> float | None:
+        estimate = self._estimate(setup)
+        if estimate is None or estimate.step_seconds is None:
+            return None
+        return estimate.step_seconds.p50
+
+    def rate(self, devices: Devices) -> int | None:
+        price = self._prices.get(devices.gpu)
+        return None if price is None else price.low * devices.count
+
+    def obstacle(self, setup: Setup) -> str | None:
+        devices, seconds = setup.devices, self.seconds(setup)
+        if self._longest_step is not None and seconds is not None and seconds > self._longest_step:
+            return "its deadline would pass"
+        if self._offered is None:
+            return None
+        fitting = [
+            offer
+            for offer in self._offered
+            if offer.gpu == devices.gpu and offer.per_node >= devices.per_node
+        ]
+        if sum(offer.nodes for offer in fitting) < devices.nodes:
+            return f"there are no {devices} here"
+        need = self._host_need(setup) if self._host_need is not None else None
+        if need is not None and need > max(offer.memory for offer in fitting):
+            return f"the RAM of its nodes would not do ({setup.recipe.offload} offloaded)"
+        return None
+
+    def _estimate(self, setup: Setup) -> Estimate | None:
+        try:
+            return self._estimator.estimate(setup)
+        except CannotEstimate:
+            return None
