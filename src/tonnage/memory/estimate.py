@@ -66,6 +66,46 @@ class LargeTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class PeakPlace:
+    """Where in a step the most is held: the phase, and the module and operation at work."""
+
+    phase: str
+    module: str = ""
+    operation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is held at one moment of a step, for drawing it."""
+
+    call: int
+    """Index of the call at work (of the trace); -1 between calls."""
+    phase: str
+    module: str
+    reserved: int
+    parts: tuple[int, ...]
+    """Bytes per category, in the order of `CATEGORIES`."""
+
+    @property
+    def allocated(self) -> int:
+        return sum(self.parts)
+
+
+CATEGORIES: tuple[str, ...] = (
+    "parameters",
+    "buffers",
+    "gradients",
+    "optimizer",
+    "inputs",
+    "activations",
+    "temporaries",
+    "workspaces",
+    "other",
+)
+"""What memory is held for, in the order it is shown: what stays first, what comes and goes last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The memory of one step on one GPU, and its time where it is known."""
 
@@ -82,6 +122,11 @@ class Estimate:
     outside: tuple[Part, ...] = ()
     step_seconds: Interval | None = None
     notes: tuple[str, ...] = ()
+    retries: int = 0
+    """How often the allocator gives memory back and asks again at the smallest cap: it trains, but slower."""
+    peak: PeakPlace | None = None
+    samples: tuple[Sample, ...] = field(default=(), repr=False)
+    """The last traced step, thinned for drawing; every thinned stretch keeps its highest moment."""
     timeline: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
     """(event number, allocated, reserved) over the last step, thinned for drawing."""
 

@@ -1,0 +1,67 @@
+"""How much is added to an exact estimate to be safe, by what kind of step it is.
+
+The guard is not a feeling: for each family it covers the worst that the measured set showed (`accuracy/`) between
+`expected` and the truth, and no more, because memory that is planned for and not used is paid for. A step that
+belongs to several families gets the widest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonnage.memory.estimate import Guard
+from tonnage.memory.trace import Trace
+from tonnage.units import format_bytes
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A family's guard: a share of what is expected, at least so many bytes; and what it stands for."""
+
+    share: float
+    least: int
+    reason: str
+
+
+PLAIN = Band(0.003, 24 * MIB, "residual of traced steps on the measured set")
+CONVOLUTION = Band(0.015, 48 * MIB, "cuDNN picks its workspaces by the device's state")
+COMPILED = Band(0.015, 48 * MIB, "kernels the compiler fuses are predicted, not seen")
+DATA_DEPENDENT = Band(0.010, 48 * MIB, "sizes that depend on data were bounded, not seen")
+DISTRIBUTED = Band(0.010, 128 * MIB, "NCCL's buffers vary with topology and version")
+
+DATA_CODES = frozenset({"data-dependent", "bounded", "assumed-value", "item"})
+"""Codes of a trace's notes that say a size was assumed."""
+
+
+def guard_for(trace: Trace, expected: int) -> Guard:
+    """The guard band of a traced step that is expected to need this much."""
+    band = max(bands_of(trace), key=lambda band: _size(band, expected))
+    size = _size(band, expected)
+    reason = f"{band.reason}: {band.share:.1%} of what is expected, at least {format_bytes(band.least)}"
+    return Guard(size, reason)
+
+
+def bands_of(trace: Trace) -> tuple[Band, ...]:
+    """The families a step belongs to."""
+    names = {operation.name for operation in trace.operations}
+    bands = [PLAIN]
+    if any("convolution" in name for name in names):
+        bands.append(CONVOLUTION)
+    if any(is_compiled(name) for name in names):
+        bands.append(COMPILED)
+    if any(note.code in DATA_CODES for note in trace.notes):
+        bands.append(DATA_DEPENDENT)
+    if trace.world_size > 1 or trace.groups:
+        bands.append(DISTRIBUTED)
+    return tuple(bands)
+
+
+def is_compiled(operation_name: str) -> bool:
+    """Whether the compiler made this operation."""
+    return operation_name.startswith(("triton", "inductor", "extern_kernels", "compiled"))
+
+
+def _size(band: Band, expected: int) -> int:
+    return max(band.least, -(-int(expected * band.share) // MIB) * MIB)

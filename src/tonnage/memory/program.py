@@ -1,0 +1,187 @@
+"""A trace as the allocator meets it: one list of takes and frees, workspaces and temporaries in their places.
+
+Every block that is ever taken has a slot (the trace's own blocks first, then what this module puts in), and an
+event is one number: `slot` takes it, `~slot` frees it. A program is cut into stretches (the build, then one per
+step), so that a step can be repeated; the cache is emptied after a stretch where the traced code asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tonnage.memory.allocator import AllocatorSettings, read_settings
+from tonnage.memory.allocator.sizes import SMALL, round_size
+from tonnage.memory.device import Device
+from tonnage.memory.temporaries import Temporary, temporaries_of
+from tonnage.memory.temporaries.rule import LAST
+from tonnage.memory.trace import Trace
+from tonnage.memory.workspaces import needs_workspace, workspace_size
+
+EMPTY_CACHE = "empty_cache"
+"""The mark that stands for `torch.cuda.empty_cache()`."""
+TEMPORARY, WORKSPACE = "temporary", "workspace"
+
+
+@dataclass(slots=True)
+class Slots:
+    """What is known of every block, by slot; parallel lists, because there are hundreds of thousands."""
+
+    sizes: list[int] = field(default_factory=list)
+    """Rounded, as the allocator hands them out."""
+    pools: list[int] = field(default_factory=list)
+    """Index into `pool_names`."""
+    categories: list[str] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    """The call that made it; -1 where none did."""
+    pool_names: list[tuple[bool, int]] = field(default_factory=list)
+    """(is small, stream)."""
+    optional: set[int] = field(default_factory=set)
+    """Slots an operation can do without."""
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def add(self, size: int, stream: int, category: str, call: int) -> int:
+        """A new slot; a size of 0 is a block that takes no memory."""
+        name = (size <= SMALL, stream)
+        if name not in self.pool_names:
+            self.pool_names.append(name)
+        self.sizes.append(size)
+        self.pools.append(self.pool_names.index(name))
+        self.categories.append(category)
+        self.calls.append(call)
+        return len(self.sizes) - 1
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Events between two marks, with the call each happened in (-1: between calls)."""
+
+    name: str
+    events: list[int] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    empties_cache: bool = False
+
+    @property
+    def is_step(self) -> bool:
+        return self.name.startswith("step")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All a replay needs."""
+
+    trace: Trace
+    settings: AllocatorSettings
+    slots: Slots
+    stretches: tuple[Stretch, ...]
+
+
+def program_of(trace: Trace, device: Device) -> Program:
+    """The trace with what libraries and operations take beside it; raise SettingsError on impossible settings."""
+    settings = read_settings(trace.settings)
+    return _Writer(trace, device, settings).write()
+
+
+class _Writer:
+    """Walks the trace's events once."""
+
+    def __init__(self, trace: Trace, device: Device, settings: AllocatorSettings) -> None:
+        self.trace = trace
+        self.settings = settings
+        self.slots = Slots()
+        self.stretches: list[Stretch] = [Stretch("build")]
+        self.call = -1
+        self.made = 0
+        """Outputs of the current call so far."""
+        self.waiting: list[Temporary] = []
+        self.held: list[tuple[Temporary, int]] = []
+        self.handles: set[tuple[int, int]] = set()
+        """(thread, stream) pairs that have a cuBLAS workspace."""
+        self.workspace = workspace_size(device)
+        names = [operation.name for operation in trace.operations]
+        self.multiplies = [needs_workspace(name) for name in names]
+        self.temporaries = [temporaries_of(operation, device) for operation in trace.operations]
+
+    def write(self) -> Program:
+        trace, settings = self.trace, self.settings
+        for block in trace.blocks:
+            size = round_size(block.size, settings) if block.size else 0
+            self.slots.add(size, block.stream, trace.categories[block.category], block.call)
+        act = {"c": self._begin, "a": self._make, "f": self._free, "e": self._end, "m": self._mark}
+        for kind, argument in zip(trace.kinds, trace.arguments, strict=True):
+            act[kind](argument)
+        return Program(trace, settings, self.slots, tuple(self.stretches))
+
+    def _emit(self, event: int) -> None:
+        stretch = self.stretches[-1]
+        stretch.events.append(event)
+        stretch.calls.append(self.call)
+
+    def _begin(self, call: int) -> None:
+        self.call, self.made = call, 0
+        self.waiting = list(self.temporaries[self.trace.calls[call].operation])
+        if self.waiting:
+            self._place(0)
+
+    def _make(self, block: int) -> None:
+        if self.held:
+            self._return(self.made)
+        if self.slots.sizes[block]:
+            self._emit(block)
+        self.made += 1
+        if self.waiting:
+            self._place(self.made)
+
+    def _free(self, block: int) -> None:
+        if self.slots.sizes[block]:
+            self._emit(~block)
+
+    def _end(self, call: int) -> None:
+        traced = self.trace.calls[call]
+        if self.waiting:
+            self._place(LAST)
+        if self.multiplies[traced.operation]:
+            self._hand_workspace(traced.thread, traced.stream)
+        if self.held:
+            self._return(LAST)
+        self.call = -1
+
+    def _mark(self, mark: int) -> None:
+        name = self.trace.marks[mark]
+        if name == EMPTY_CACHE:
+            self.stretches[-1].empties_cache = True
+            self.stretches.append(Stretch(self.stretches[-1].name))
+        elif name != "build":
+            self.stretches.append(Stretch(name))
+
+    def _hand_workspace(self, thread: int, stream: int) -> None:
+        if (thread, stream) in self.handles or not self.workspace:
+            return
+        self.handles.add((thread, stream))
+        size = round_size(self.workspace, self.settings)
+        self._emit(self.slots.add(size, stream, WORKSPACE, self.call))
+
+    def _place(self, made: int) -> None:
+        """Take the temporaries whose time has come."""
+        due = [temporary for temporary in self.waiting if temporary.after <= made]
+        if not due:
+            return
+        self.waiting = [temporary for temporary in self.waiting if temporary.after > made]
+        stream = self.trace.calls[self.call].stream
+        for temporary in due:
+            slot = self.slots.add(round_size(temporary.size, self.settings), stream, TEMPORARY, self.call)
+            if temporary.is_optional:
+                self.slots.optional.add(slot)
+            self._emit(slot)
+            self.held.append((temporary, slot))
+
+    def _return(self, made: int) -> None:
+        """Free the temporaries that do not outlive this point."""
+        staying = []
+        for temporary, slot in self.held:
+            if temporary.until <= made:
+                self._emit(~slot)
+            else:
+                staying.append((temporary, slot))
+        self.held = staying

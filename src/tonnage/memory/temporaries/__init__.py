@@ -1,0 +1,45 @@
+"""Memory an operation takes and returns inside itself: on the device, but in no tensor a trace can see.
+
+A rule looks at one operation (its name, shapes, strides, dtypes, plain arguments) and at the device, and says which
+blocks the kernel behind it allocates beside its outputs, and when. The order matters as much as the size: a block
+that is taken before the output may sit where the output would have gone.
+
+To add a rule: write `def rule(operation, device) -> Temporaries` in the file of its family, with the formula and
+the evidence in its docstring, name it in that file's RULES, and add its figures to the tests. An operation without
+a rule takes nothing.
+
+Evidence is one of: *measured* (peak inside the operation read off an H200 with torch 2.11), *source* (read in
+torch 2.11's kernel), or both.
+"""
+
+from __future__ import annotations
+
+from tonnage.memory.device import Device
+from tonnage.memory.temporaries import (
+    attention,
+    convolutions,
+    embeddings,
+    matrices,
+    norms,
+    reductions,
+)
+from tonnage.memory.temporaries.rule import NONE, Rule, Temporaries, Temporary
+from tonnage.memory.trace import Operation
+
+__all__ = ["RULES", "Rule", "Temporaries", "Temporary", "temporaries_of"]
+
+RULES: dict[str, Rule] = {
+    **attention.RULES,
+    **convolutions.RULES,
+    **embeddings.RULES,
+    **matrices.RULES,
+    **norms.RULES,
+    **reductions.RULES,
+}
+"""By overload (`aten.sum.dim_IntList`) or by operation (`aten.sum`), the overload first."""
+
+
+def temporaries_of(operation: Operation, device: Device) -> Temporaries:
+    """What this operation takes beside its outputs on this device."""
+    rule = RULES.get(operation.name) or RULES.get(operation.name.rpartition(".")[0])
+    return NONE if rule is None else tuple(found for found in rule(operation, device) if found.size > 0)
