@@ -36,13 +36,16 @@ find_uv() {
 environment() {
   python="$(find_python)"
   export UV_PYTHON_DOWNLOADS=never UV_COMPILE_BYTECODE=1
-  local stamp="$project/.venv/.synced" locked
-  locked="$(cat "$project/uv.lock" "$project/pyproject.toml" | sha256sum)"
-  case "$(cat "$stamp" 2>/dev/null)" in
-  "$locked $1" | "$locked dev") return ;;
-  esac
+  local stamp="$project/.venv/.synced" tracer="$project/src/tonnage_tracer" locked
+  locked="$(cat "$project"/{uv.lock,pyproject.toml,hatch_build.py} "$tracer"/native/* | sha256sum)"
+  if [ -e "$tracer/lib/libcuda.so.1" ] || [ "$(uname -s)" != Linux ]; then
+    case "$(cat "$stamp" 2>/dev/null)" in
+    "$locked $1" | "$locked dev") return ;;
+    esac
+  fi
   local dev=--no-dev
   [ "$1" = dev ] && dev=--dev
-  (cd "$project" && "$(find_uv)" sync --locked --quiet --python "$python" "$dev")
+  # Our own package is built anew: its native libraries lie beside their sources, not in what uv remembers of them.
+  (cd "$project" && "$(find_uv)" sync --locked --quiet --python "$python" "$dev" --reinstall-package tonnage)
   echo "$locked $1" >"$stamp"
 }

@@ -1,12 +1,10 @@
 /* Facts of the pretended GPU, read once from the environment the parent process prepared. */
 #include "pretended.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct gpu gpu;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static __thread int current_device;
 static volatile char chosen[64];
 static volatile char any_chosen;
@@ -30,7 +28,8 @@ static void read_compute(const char *text)
             gpu.minor = gpu.minor * 10 + (*text - '0');
 }
 
-static void read_environment(void)
+/* Runs when the library is loaded, before anybody can ask. */
+__attribute__((constructor)) static void read_environment(void)
 {
     const char *name = getenv("TONNAGE_GPU_NAME");
     if (!name)
@@ -49,13 +48,12 @@ static void read_environment(void)
 
 const struct gpu *tonnage_gpu(void)
 {
-    pthread_once(&once, read_environment);
     return &gpu;
 }
 
 int tonnage_gpu_attribute(int attribute)
 {
-    const struct gpu *g = tonnage_gpu();
+    const struct gpu *g = &gpu;
     switch (attribute) {
     case 1: /* maxThreadsPerBlock */
     case 2: /* maxBlockDimX */
