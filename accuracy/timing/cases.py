@@ -21,7 +21,7 @@ class Case:
 
     section: str
     op: Any
-    build: Callable[[], tuple[Any, ...]]
+    build: Callable[..., Any]
     keywords: dict[str, Any] = field(default_factory=dict)
     cold: bool = False
     kernels: int = 4

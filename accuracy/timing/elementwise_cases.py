@@ -34,7 +34,7 @@ def elementwise_cases(device: str) -> Iterator[Case]:
     yield from _gathers(device)
 
 
-Row = tuple[Any, Callable[[], tuple[Any, ...]], dict[str, Any]]
+Row = tuple[Any, Callable[..., Any], dict[str, Any]]
 
 
 def _per_element(size: int, dtype: torch.dtype, device: str) -> list[Row]:

@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 Loss = Callable[[], torch.Tensor]
 
 
-class Counting(TorchDispatchMode):
+class Counting(TorchDispatchMode):  # type: ignore[misc]
     """Counts operations by name."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Small:
     clip: bool
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     """A transformer block with rotary embeddings, as people write it themselves."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -70,7 +70,7 @@ class Block(nn.Module):
         return x + self.down(functional.silu(self.gate(y)) * self.up(y))
 
 
-class Language(nn.Module):
+class Language(nn.Module):  # type: ignore[misc]
     """Embedding, blocks, head; blocks recomputed in the backward where asked."""
 
     def __init__(self, *, recomputed: bool) -> None:
@@ -88,7 +88,7 @@ class Language(nn.Module):
         return functional.cross_entropy(logits.float(), ids.flatten())
 
 
-def small_steps(device: str) -> Iterator[Callable[[], Small]]:
+def small_steps(device: str) -> Iterator[Callable[..., Small]]:
     """Builders of about 25 steps: our own blocks, torchvision and transformers, all optimizers."""
     for recomputed, amp, kind in [
         (False, False, "adamw"),
