@@ -1,0 +1,101 @@
+"""Combinations of model and recipe that no run can have, said before anything is computed."""
+
+from __future__ import annotations
+
+from tonnage.errors import Problem
+from tonnage.memory.recipe import Recipe
+from tonnage.memory.shapes.shape import ModelShape, ShapeError
+
+
+def check_recipe(shape: ModelShape, recipe: Recipe, where: str | None = None) -> None:
+    """Raise ShapeError with every contradiction between the two."""
+    problems = [*_inputs(shape, recipe), *_adapters(shape, recipe), *_ranks(shape, recipe)]
+    if problems:
+        raise ShapeError(
+            *(
+                Problem(code=code, what=what, where=where, found=found, hint=hint)
+                for code, what, found, hint in problems
+            )
+        )
+
+
+Complaint = tuple[str, str, str | None, str | None]
+
+
+def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
+    found: list[Complaint] = []
+    if recipe.micro_batch < 1:
+        found.append(("recipe-empty-batch", "a micro-batch has at least one sample", str(recipe.micro_batch), None))
+    if recipe.accumulation < 1:
+        found.append(
+            ("recipe-no-accumulation", "a step has at least one micro-batch", str(recipe.accumulation), None)
+        )
+    if shape.is_language_model:
+        if recipe.sequence is None:
+            found.append(
+                ("recipe-no-sequence", f"{shape.name} reads text: the sequence length is missing", None,
+                 "give --seq, or train.sequence in the document")
+            )  # fmt: skip
+        if recipe.image is not None:
+            found.append(
+                ("recipe-image-for-text", f"{shape.name} reads text, not images", f"image {recipe.image}",
+                 "drop --image")
+            )  # fmt: skip
+        if recipe.sequence is not None and 0 < shape.positions < recipe.sequence:
+            found.append(
+                ("recipe-sequence-too-long", f"{shape.name} has {shape.positions} positions",
+                 f"sequence {recipe.sequence}", None)
+            )  # fmt: skip
+    elif recipe.sequence is not None:
+        found.append(
+            ("recipe-sequence-for-images", f"{shape.name} reads images, not text", f"sequence {recipe.sequence}",
+             "give --image instead of --seq")
+        )  # fmt: skip
+    elif shape.patch and (recipe.image or shape.image) % shape.patch:
+        found.append(
+            ("recipe-image-size", f"{shape.name} cuts images into patches of {shape.patch} pixels",
+             f"image {recipe.image}", None)
+        )  # fmt: skip
+    return found
+
+
+def _adapters(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
+    if recipe.lora_rank is None:
+        return []
+    if shape.family == "convnet":
+        return [
+            ("recipe-lora-on-convnet", "LoRA adapters go on attention projections; a convnet has none", shape.name,
+             "drop --lora-rank")
+        ]  # fmt: skip
+    if recipe.lora_rank < 1:
+        return [("recipe-lora-rank", "a LoRA rank is at least 1", str(recipe.lora_rank), None)]
+    return []
+
+
+def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
+    found: list[Complaint] = []
+    parallel = recipe.parallel
+    if parallel.tensor > 1:
+        if shape.family in ("convnet", "vit"):
+            found.append(
+                ("recipe-tensor-family", f"tensor parallel is not offered for {shape.family}", shape.name, None)
+            )
+        elif shape.heads % parallel.tensor or (shape.intermediate and shape.intermediate % parallel.tensor):
+            found.append(
+                ("recipe-tensor-degree", "tensor parallel ranks must divide the heads and the feed-forward width",
+                 f"{parallel.tensor} ranks, {shape.heads} heads, width {shape.intermediate}", None)
+            )  # fmt: skip
+    if parallel.pipeline > max(1, shape.layers):
+        found.append(
+            ("recipe-pipeline-degree", "a pipeline has no more stages than the model has blocks",
+             f"{parallel.pipeline} stages, {shape.layers} blocks", None)
+        )  # fmt: skip
+    if parallel.expert > 1:
+        if not shape.experts:
+            found.append(("recipe-no-experts", "expert parallel needs a mixture of experts", shape.name, None))
+        elif shape.experts % parallel.expert:
+            found.append(
+                ("recipe-expert-degree", "expert parallel ranks must divide the experts",
+                 f"{parallel.expert} ranks, {shape.experts} experts", None)
+            )  # fmt: skip
+    return found

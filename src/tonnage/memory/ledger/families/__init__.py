@@ -1,0 +1,1 @@
+"""One program per architecture family, written as its library writes it."""

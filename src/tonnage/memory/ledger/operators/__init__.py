@@ -1,0 +1,1 @@
+"""What each eager operation makes, saves for backward, and makes again in backward."""

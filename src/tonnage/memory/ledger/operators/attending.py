@@ -1,0 +1,122 @@
+"""Scaled dot-product attention: which kernel PyTorch takes, and what each one keeps.
+
+On Hopper with half-precision inputs the cuDNN kernel is preferred; fp32 goes to the memory-efficient kernel;
+grouped heads in fp32, or a bias that is trained, fall back to the spelt-out ("math") version with its square
+matrices. The `flash` choice is the flash-attention package's kernel, which keeps what the cuDNN one keeps.
+"""
+
+from __future__ import annotations
+
+from tonnage.memory.ledger.autograd import Gradients, Node, track
+from tonnage.memory.ledger.operators.elementwise import add, dropout, scale, to
+from tonnage.memory.ledger.operators.normalizing import softmax
+from tonnage.memory.ledger.operators.products import half, matmul
+from tonnage.memory.ledger.operators.views import expand, reshape, transpose
+from tonnage.memory.ledger.tensors import Tensor, dense_like
+
+HALF = ("bfloat16", "float16")
+CUDNN_HEAD_LIMIT = 256
+"""Widest head of cuDNN's kernel on Hopper in training."""
+
+
+def scaled_dot_product(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, rate: float = 0.0
+) -> Tensor:
+    """Attention by the kernel that PyTorch would take."""
+    v, k, q = half(v), half(k), half(q)
+    if mask is not None and mask.dtype == "bool":
+        mask = q.machine.call("aten.where.self", [mask], [(mask.shape, q.dtype, None, "s")])[0]
+    grouped = k.shape[1] != q.shape[1]
+    trained_mask = mask is not None and mask.requires_grad
+    odd = q.shape[-1] % 8 != 0
+    if q.dtype in HALF and not trained_mask and not odd and q.shape[-1] <= CUDNN_HEAD_LIMIT:
+        return _fused(q, k, v, mask, "cudnn", rate)
+    if not grouped and not trained_mask:
+        return _fused(q, k, v, mask, "efficient", rate)
+    return _spelt_out(q, k, v, mask=mask, causal=causal, rate=rate)
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, rate: float) -> Tensor:
+    machine = q.machine
+    batch, heads, rows, _ = q.shape
+    name = f"aten._scaled_dot_product_{kernel}_attention"
+    if kernel == "cudnn":
+        stride, sums = dense_like(q.shape, q.stride), (batch, heads, rows, 1)
+    else:
+        width = q.shape[3]
+        stride, sums = (rows * heads * width, width, heads * width, 1), (batch, heads, -(-rows // 32) * 32)
+    given = [q, k, v] if mask is None else [q, k, v, mask]
+    made = machine.call(
+        f"{name}.default",
+        given,
+        [
+            (q.shape, q.dtype, stride, q.label),
+            (sums, "float32", None, "heads"),
+            ((), "int64", None, ""),
+            ((), "int64", None, ""),
+        ],
+        "dropout_p",
+        rate,
+    )
+    out, rest = made[0], made[1:]
+
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+        (g,) = gradients
+        assert g is not None
+        key, query, value = saved[:3]
+        outs = [(x.shape, x.dtype, dense_like(x.shape, x.stride), x.label) for x in (query, key, value)]
+        return machine.call(f"{name}_backward.default", [g, query, key, value, *saved[3:]], outs, "dropout_p", rate)
+
+    kept = [k, q, v, rest[0], out, rest[2], rest[1]] + ([] if mask is None else [mask])
+    track(machine, [out], [q, k, v], kept, rule)
+    return out
+
+
+def _spelt_out(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, causal: bool, rate: float) -> Tensor:
+    given = q.dtype
+    machine = q.machine
+    q, k, v = to(q, "float32"), to(k, "float32"), to(v, "float32")
+    before = machine.autocast
+    machine.autocast = None
+    q = scale(q)
+    if causal and mask is None:
+        square = (q.shape[2], k.shape[2])
+        allowed = machine.call("aten.ones.default", [], [(square, "bool", None, "s")])[0]
+        allowed = machine.elementwise("aten.tril.default", allowed)
+        mask = machine.call("aten.where.self", [allowed], [(square, "float32", None, "s")])[0]
+        del allowed
+    groups = q.shape[1] // k.shape[1]
+    if groups > 1:
+        k, v = repeat_heads(k, groups), repeat_heads(v, groups)
+    scores = matmul(q, scale(transpose(k, 2, 3)), "heads s")
+    if mask is not None:
+        scores = add(scores, mask)
+    weights = softmax(scores)
+    del scores
+    weights = dropout(weights, rate)
+    out = matmul(weights, v, "heads")
+    machine.autocast = before
+    return to(out, given)
+
+
+def repeat_heads(x: Tensor, groups: int) -> Tensor:
+    """Each key or value head copied for the query heads that share it."""
+    if groups == 1:
+        return x
+    batch, heads, rows, width = x.shape
+    stretched = expand(reshape(x, (batch, heads, 1, rows, width)), (batch, heads, groups, rows, width))
+    return reshape(stretched, (batch, heads * groups, rows, width))
+
+
+def eager_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, rate: float, softmax_dtype: str | None
+) -> Tensor:
+    """The libraries' own spelt-out attention; the result still has heads before rows."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = repeat_heads(k, groups), repeat_heads(v, groups)
+    weights = scale(matmul(q, transpose(k, 2, 3), "heads s"))
+    if mask is not None:
+        weights = add(weights, mask)
+    weights = to(softmax(weights, softmax_dtype), q.dtype if softmax_dtype else v.dtype)
+    weights = dropout(weights, rate)
+    return matmul(weights, v, "heads")

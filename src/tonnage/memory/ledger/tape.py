@@ -1,0 +1,134 @@
+"""What the ledger's programs leave behind: the same record of a step that a traced run leaves.
+
+The tape collects operations, calls, blocks and events in the form of `tonnage.memory.trace`, so that everything
+built for exact mode (library workspaces, temporaries inside operations, the allocator model, the clock) serves
+a step that was never run at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tonnage.memory.trace import FORMAT, Block, Call, Operation, TensorInfo, Trace
+
+PHASES = ("build", "forward", "backward", "optimizer", "other")
+CATEGORIES = (
+    "parameter", "buffer", "gradient", "optimizer", "activation", "input", "temporary", "workspace", "other",
+)  # fmt: skip
+PARAMETER, BUFFER, GRADIENT, OPTIMIZER, ACTIVATION, INPUT, TEMPORARY, WORKSPACE, OTHER = range(9)
+
+TORCH = "2.11.0"
+"""The torch whose eager semantics the ledger describes."""
+
+Info = tuple[tuple[int, ...], tuple[int, ...], str]
+
+
+@dataclass
+class Tape:
+    """Events in the order in which eager PyTorch would cause them."""
+
+    phase: int = 0
+    module: int = 0
+    thread: int = 0
+    closed: bool = False
+    category: int | None = None
+    """Category of blocks made now, where it is known from the start."""
+    kinds: list[str] = field(default_factory=list)
+    arguments: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    categories: list[int] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    block_modules: list[int] = field(default_factory=list)
+    block_calls: list[int] = field(default_factory=list)
+    calls: list[tuple[int, int, int, int]] = field(default_factory=list)
+    operations: dict[tuple[object, ...], int] = field(default_factory=dict)
+    operation_values: list[Operation] = field(default_factory=list)
+    modules: dict[str, int] = field(default_factory=lambda: {"": 0})
+    marks: list[str] = field(default_factory=list)
+    alive: dict[int, None] = field(default_factory=dict)
+    call_now: int = -1
+
+    def enter(self, module: str) -> None:
+        """Name the module whose operations follow."""
+        self.module = self.modules.setdefault(module, len(self.modules))
+
+    def mark(self, name: str) -> None:
+        """Put a mark between steps."""
+        self.kinds.append("m")
+        self.arguments.append(len(self.marks))
+        self.marks.append(name)
+
+    def allocate(self, size: int, label: str) -> int:
+        """Make a block and return its number."""
+        number = len(self.sizes)
+        self.sizes.append(size)
+        known = self.category
+        if known is None:
+            known = ACTIVATION if self.phase == 1 else TEMPORARY
+        self.categories.append(known)
+        self.labels.append(label)
+        self.block_modules.append(self.module)
+        self.block_calls.append(self.call_now)
+        self.kinds.append("a")
+        self.arguments.append(number)
+        self.alive[number] = None
+        return number
+
+    def free(self, block: int) -> None:
+        """Give a block back; after the end nothing is recorded any more."""
+        if self.closed:
+            return
+        del self.alive[block]
+        self.kinds.append("f")
+        self.arguments.append(block)
+
+    def begin(self, name: str, inputs: tuple[Info, ...], outputs: tuple[Info, ...], scalars: tuple[object, ...]) -> int:
+        """Open a call; blocks made before `end` are its outputs."""
+        key = (name, inputs, outputs, scalars)
+        number = self.operations.get(key)
+        if number is None:
+            number = self.operations[key] = len(self.operation_values)
+            pairs = dict(zip(scalars[::2], scalars[1::2], strict=True))
+            self.operation_values.append(
+                Operation(
+                    name=name,
+                    inputs=tuple(TensorInfo(*info) for info in inputs),
+                    outputs=tuple(TensorInfo(*info) for info in outputs),
+                    scalars={str(key): value for key, value in pairs.items()},
+                )
+            )
+        call = len(self.calls)
+        self.calls.append((number, self.phase, self.module, self.thread))
+        self.kinds.append("c")
+        self.arguments.append(call)
+        self.call_now = call
+        return call
+
+    def end(self, call: int) -> None:
+        """Close a call."""
+        self.kinds.append("e")
+        self.arguments.append(call)
+        self.call_now = -1
+
+    def trace(self, gpu: str, steps: int) -> Trace:
+        """The record as a value."""
+        return Trace(
+            format=FORMAT,
+            torch=TORCH,
+            cuda="13.0",
+            python="",
+            gpu=gpu,
+            steps=steps,
+            phases=PHASES,
+            categories=CATEGORIES,
+            modules=tuple(self.modules),
+            operations=tuple(self.operation_values),
+            calls=tuple(Call(*call) for call in self.calls),
+            blocks=tuple(
+                Block(size, category, call)
+                for size, category, call in zip(self.sizes, self.categories, self.block_calls, strict=True)
+            ),
+            marks=tuple(self.marks),
+            kinds="".join(self.kinds),
+            arguments=tuple(self.arguments),
+        )

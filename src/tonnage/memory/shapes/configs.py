@@ -1,0 +1,476 @@
+"""Hugging Face `config.json` files as shapes.
+
+A field that a file leaves out has the default of `transformers` 5.17 for that `model_type`, because that is what
+the library would build. Only fields that change memory or work are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tonnage.errors import Problem
+from tonnage.memory.shapes.shape import ModelShape, ShapeError, checked
+
+Config = Mapping[str, object]
+
+
+def shape_from_config(config: Config, *, name: str = "", where: str | None = None) -> ModelShape:
+    """The shape that `transformers` would build from a configuration; raise ShapeError where it cannot be read."""
+    nested = config.get("text_config")
+    kind = config.get("model_type")
+    if isinstance(nested, Mapping) and kind not in MODEL_TYPES:
+        return shape_from_config(nested, name=name, where=where)
+    if not isinstance(kind, str):
+        raise ShapeError(
+            Problem(
+                code="config-without-type",
+                what="the configuration does not say its model_type",
+                where=where,
+                expected=f"one of {', '.join(MODEL_TYPES)}",
+            )
+        )
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise ShapeError(
+            Problem(
+                code="config-unknown-type",
+                what="we have no formulas for this model_type",
+                where=where,
+                found=kind,
+                expected=f"one of {', '.join(MODEL_TYPES)}",
+                hint="trace the step itself (--step FILE.py:build), which needs no formulas",
+            )
+        )
+    return checked(reader(_Fields(config, where), name or kind), where)
+
+
+class _Fields:
+    """Reads fields with their defaults and says what is wrong with them."""
+
+    def __init__(self, config: Config, where: str | None) -> None:
+        self.config = config
+        self.where = where
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.config.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self._wrong(name, value, "a whole number")
+        return value
+
+    def positive(self, name: str, default: int) -> int:
+        value = self.whole(name, default)
+        if value < 1:
+            raise self._wrong(name, value, "at least 1")
+        return value
+
+    def rate(self, name: str, default: float) -> float:
+        value = self.config.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise self._wrong(name, value, "a rate from 0 to 1")
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.config.get(name)
+        return default if value is None else bool(value)
+
+    def text(self, name: str, default: str) -> str:
+        value = self.config.get(name)
+        return value if isinstance(value, str) else default
+
+    def windowed_layers(self, default: int) -> int:
+        """Every how many layers attention is full, from `layer_types` or `sliding_window_pattern`."""
+        kinds = self.config.get("layer_types")
+        if isinstance(kinds, list) and "full_attention" in kinds and "sliding_attention" in kinds:
+            return kinds.index("full_attention") + 1
+        return self.whole("sliding_window_pattern", default)
+
+    def _wrong(self, name: str, found: object, expected: str) -> ShapeError:
+        return ShapeError(
+            Problem(
+                code="config-wrong-field",
+                what=f"{name} cannot be used",
+                where=self.where,
+                found=repr(found),
+                expected=expected,
+            )
+        )
+
+
+def _llama_like(
+    fields: _Fields,
+    name: str,
+    kind: str,
+    *,
+    width: int = 4096,
+    inner: int = 11008,
+    layers: int = 32,
+    heads: int = 32,
+    kv_heads: int | None = None,
+    vocabulary: int = 32000,
+    tied: bool = False,
+    head_dim: int | None = None,
+    activation: str = "silu",
+    **more: object,
+) -> ModelShape:
+    hidden = fields.positive("hidden_size", width)
+    num_heads = fields.positive("num_attention_heads", heads)
+    key_heads = fields.positive(
+        "num_key_value_heads", num_heads if kv_heads is None or "num_attention_heads" in fields.config else kv_heads
+    )
+    if head_dim is None and fields.config.get("head_dim") is None and hidden % num_heads:
+        raise ShapeError(
+            Problem(
+                code="shape-impossible",
+                what="heads do not divide the width",
+                where=fields.where,
+                found=f"{num_heads} heads, hidden_size {hidden}",
+            )
+        )
+    rate = fields.rate("attention_dropout", 0.0)
+    options: dict[str, object] = {
+        "activation": fields.text("hidden_activation", fields.text("hidden_act", activation)),
+        "qkv_bias": fields.flag("attention_bias", False),
+        "out_bias": fields.flag("attention_bias", False),
+        "mlp_bias": fields.flag("mlp_bias", False),
+        **more,
+    }
+    return ModelShape(
+        name=name,
+        family="mixtral" if options.get("experts") else "llama",
+        architecture=kind,
+        layers=fields.positive("num_hidden_layers", layers),
+        hidden=hidden,
+        heads=num_heads,
+        kv_heads=key_heads,
+        head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
+        intermediate=fields.positive("intermediate_size", inner) if "intermediate" not in options else 0,
+        vocabulary=fields.positive("vocab_size", vocabulary),
+        tied=fields.flag("tie_word_embeddings", tied),
+        attention_dropout=rate,
+        **options,  # type: ignore[arg-type]
+    ) if "intermediate" not in options else ModelShape(
+        name=name,
+        family="mixtral",
+        architecture=kind,
+        layers=fields.positive("num_hidden_layers", layers),
+        hidden=hidden,
+        heads=num_heads,
+        kv_heads=key_heads,
+        head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
+        vocabulary=fields.positive("vocab_size", vocabulary),
+        tied=fields.flag("tie_word_embeddings", tied),
+        attention_dropout=rate,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def _llama(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(fields, name, "llama")
+
+
+def _mistral(fields: _Fields, name: str) -> ModelShape:
+    window = 0 if "sliding_window" in fields.config and fields.config["sliding_window"] is None else fields.whole(
+        "sliding_window", 4096
+    )
+    return _llama_like(
+        fields, name, "mistral", inner=14336, kv_heads=8, window=window, qkv_bias=False, out_bias=False, mlp_bias=False
+    )
+
+
+def _qwen2(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "qwen2",
+        inner=22016,
+        vocabulary=151936,
+        qkv_bias=True,
+        out_bias=False,
+        mlp_bias=False,
+    )
+
+
+def _qwen3(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields, name, "qwen3", inner=22016, vocabulary=151936, head_dim=128, qk_norm="head", mlp_bias=False
+    )
+
+
+def _gemma(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "gemma",
+        width=3072,
+        inner=24576,
+        layers=28,
+        heads=16,
+        vocabulary=256000,
+        tied=True,
+        head_dim=256,
+        activation="gelu_pytorch_tanh",
+        embedding_scale=True,
+        mlp_bias=False,
+    )
+
+
+def _gemma2(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "gemma2",
+        width=2304,
+        inner=9216,
+        layers=26,
+        heads=8,
+        kv_heads=4,
+        vocabulary=256000,
+        tied=True,
+        head_dim=256,
+        activation="gelu_pytorch_tanh",
+        embedding_scale=True,
+        post_norms=True,
+        softcap="final_logit_softcapping" not in fields.config or bool(fields.config["final_logit_softcapping"]),
+        window=fields.whole("sliding_window", 4096),
+        window_every=fields.windowed_layers(2),
+        mlp_bias=False,
+    )
+
+
+def _gemma3(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "gemma3",
+        width=2304,
+        inner=9216,
+        layers=26,
+        heads=8,
+        kv_heads=4,
+        vocabulary=262208,
+        tied=True,
+        head_dim=256,
+        activation="gelu_pytorch_tanh",
+        embedding_scale=True,
+        post_norms=True,
+        qk_norm="head",
+        window=fields.whole("sliding_window", 4096),
+        window_every=fields.windowed_layers(6),
+        mlp_bias=False,
+    )
+
+
+def _phi3(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "phi3",
+        width=3072,
+        inner=8192,
+        vocabulary=32064,
+        fused_qkv=True,
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+        dropout=fields.rate("resid_pdrop", 0.0),
+        window=fields.whole("sliding_window", 0),
+    )
+
+
+def _mixtral(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "mixtral",
+        inner=14336,
+        kv_heads=8,
+        experts=fields.positive("num_local_experts", 8),
+        experts_per_token=fields.positive("num_experts_per_tok", 2),
+        window=fields.whole("sliding_window", 0),
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+    )
+
+
+def _olmoe(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "olmoe",
+        width=2048,
+        inner=2048,
+        layers=16,
+        heads=16,
+        vocabulary=50304,
+        qk_norm="full",
+        experts=fields.positive("num_experts", 64),
+        experts_per_token=fields.positive("num_experts_per_tok", 8),
+        mlp_bias=False,
+    )
+
+
+def _qwen3_moe(fields: _Fields, name: str) -> ModelShape:
+    return _llama_like(
+        fields,
+        name,
+        "qwen3_moe",
+        width=2048,
+        layers=24,
+        heads=32,
+        kv_heads=4,
+        vocabulary=151936,
+        qk_norm="head",
+        experts=fields.positive("num_experts", fields.whole("num_local_experts", 128)),
+        experts_per_token=fields.positive("num_experts_per_tok", 8),
+        intermediate=fields.positive("moe_intermediate_size", 768),
+        mlp_bias=False,
+    )
+
+
+def _gpt2(fields: _Fields, name: str) -> ModelShape:
+    hidden, heads = fields.positive("n_embd", 768), fields.positive("n_head", 12)
+    return ModelShape(
+        name=name,
+        family="gpt2",
+        architecture="gpt2",
+        layers=fields.positive("n_layer", 12),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads if hidden % heads == 0 else 0,
+        intermediate=fields.whole("n_inner", 0) or 4 * hidden,
+        vocabulary=fields.positive("vocab_size", 50257),
+        positions=fields.positive("n_positions", 1024),
+        tied=fields.flag("tie_word_embeddings", True),
+        activation=fields.text("activation_function", "gelu_new"),
+        dropout=fields.rate("resid_pdrop", 0.1),
+        attention_dropout=fields.rate("attn_pdrop", 0.1),
+    )
+
+
+def _bert(fields: _Fields, name: str, kind: str = "bert", vocabulary: int = 30522) -> ModelShape:
+    hidden, heads = fields.positive("hidden_size", 768), fields.positive("num_attention_heads", 12)
+    return ModelShape(
+        name=name,
+        family="bert",
+        architecture=kind,
+        layers=fields.positive("num_hidden_layers", 12),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads if hidden % heads == 0 else 0,
+        intermediate=fields.positive("intermediate_size", 3072),
+        vocabulary=fields.positive("vocab_size", vocabulary),
+        positions=fields.positive("max_position_embeddings", 512),
+        types=fields.whole("type_vocab_size", 2),
+        tied=fields.flag("tie_word_embeddings", True),
+        gated=False,
+        activation=fields.text("hidden_act", "gelu"),
+        dropout=fields.rate("hidden_dropout_prob", 0.1),
+        attention_dropout=fields.rate("attention_probs_dropout_prob", 0.1),
+    )
+
+
+def _roberta(fields: _Fields, name: str) -> ModelShape:
+    return _bert(fields, name, "roberta", 50265)
+
+
+def _distilbert(fields: _Fields, name: str) -> ModelShape:
+    hidden, heads = fields.positive("dim", 768), fields.positive("n_heads", 12)
+    return ModelShape(
+        name=name,
+        family="bert",
+        architecture="distilbert",
+        layers=fields.positive("n_layers", 6),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads if hidden % heads == 0 else 0,
+        intermediate=fields.positive("hidden_dim", 3072),
+        vocabulary=fields.positive("vocab_size", 30522),
+        positions=fields.positive("max_position_embeddings", 512),
+        tied=fields.flag("tie_word_embeddings", True),
+        gated=False,
+        activation=fields.text("activation", "gelu"),
+        dropout=fields.rate("dropout", 0.1),
+        attention_dropout=fields.rate("attention_dropout", 0.1),
+    )
+
+
+def _t5(fields: _Fields, name: str) -> ModelShape:
+    layers = fields.positive("num_layers", 6)
+    projection = fields.text("feed_forward_proj", "relu")
+    activation = projection.removeprefix("gated-")
+    return ModelShape(
+        name=name,
+        family="t5",
+        architecture="t5",
+        layers=layers,
+        decoder_layers=fields.positive("num_decoder_layers", layers),
+        hidden=fields.positive("d_model", 512),
+        heads=fields.positive("num_heads", 8),
+        kv_heads=fields.positive("num_heads", 8),
+        head_dim=fields.positive("d_kv", 64),
+        intermediate=fields.positive("d_ff", 2048),
+        vocabulary=fields.positive("vocab_size", 32128),
+        tied=fields.flag("tie_word_embeddings", True),
+        gated=projection.startswith("gated-"),
+        activation="gelu_new" if projection == "gated-gelu" else activation,
+        dropout=fields.rate("dropout_rate", 0.1),
+        attention_dropout=fields.rate("dropout_rate", 0.1),
+        relative_buckets=fields.positive("relative_attention_num_buckets", 32),
+    )
+
+
+def _vit(fields: _Fields, name: str) -> ModelShape:
+    hidden, heads = fields.positive("hidden_size", 768), fields.positive("num_attention_heads", 12)
+    labels = fields.config.get("id2label")
+    return ModelShape(
+        name=name,
+        family="vit",
+        architecture="vit",
+        layers=fields.positive("num_hidden_layers", 12),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads if hidden % heads == 0 else 0,
+        intermediate=fields.positive("intermediate_size", 3072),
+        gated=False,
+        activation=fields.text("hidden_act", "gelu"),
+        qkv_bias=fields.flag("qkv_bias", True),
+        dropout=fields.rate("hidden_dropout_prob", 0.0),
+        attention_dropout=fields.rate("attention_probs_dropout_prob", 0.0),
+        image=fields.positive("image_size", 224),
+        patch=fields.positive("patch_size", 16),
+        channels=fields.positive("num_channels", 3),
+        classes=fields.positive("num_labels", len(labels) if isinstance(labels, Mapping) else 2),
+    )
+
+
+_READERS: dict[str, Callable[[_Fields, str], ModelShape]] = {
+    "gpt2": _gpt2,
+    "llama": _llama,
+    "mistral": _mistral,
+    "qwen2": _qwen2,
+    "qwen3": _qwen3,
+    "gemma": _gemma,
+    "gemma2": _gemma2,
+    "gemma3_text": _gemma3,
+    "phi3": _phi3,
+    "mixtral": _mixtral,
+    "olmoe": _olmoe,
+    "qwen3_moe": _qwen3_moe,
+    "bert": _bert,
+    "roberta": _roberta,
+    "distilbert": _distilbert,
+    "t5": _t5,
+    "vit": _vit,
+}
+
+MODEL_TYPES = tuple(_READERS)
+"""Every `model_type` we have formulas for."""

@@ -1,0 +1,113 @@
+"""A model as dimensions.
+
+One value serves every family; what a family does not have stays at its default. Names are those of the
+documents (`layers`, `hidden`, `kv_heads`, ...); `architecture` is the library's own name for the code that the
+dimensions belong to (`llama`, `qwen3`, `resnet50`), because two models of equal dimensions keep different
+tensors when they are written differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tonnage.errors import DocumentError, Problem
+
+Family = Literal["gpt2", "llama", "mixtral", "bert", "t5", "vit", "convnet"]
+QkNorm = Literal["none", "head", "full"]
+
+
+class ShapeError(DocumentError):
+    """A model's description that no model can have, or that we do not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """Everything that decides a model's memory and work."""
+
+    name: str
+    family: Family
+    architecture: str
+    layers: int = 0
+    hidden: int = 0
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    intermediate: int = 0
+    vocabulary: int = 0
+    positions: int = 0
+    """Rows of a learned position table; the longest sequence or the trained image."""
+    experts: int = 0
+    experts_per_token: int = 0
+    decoder_layers: int = 0
+    """Decoder blocks of an encoder-decoder."""
+    tied: bool = False
+    """Whether the output projection is the input embedding."""
+    qkv_bias: bool = False
+    out_bias: bool = False
+    mlp_bias: bool = False
+    qk_norm: QkNorm = "none"
+    fused_qkv: bool = False
+    gated: bool = True
+    """Whether the feed-forward part multiplies two projections."""
+    activation: str = "silu"
+    post_norms: bool = False
+    """Norms after attention and feed-forward too (Gemma 2 and 3)."""
+    softcap: bool = False
+    """Logits squashed by tanh (Gemma 2)."""
+    embedding_scale: bool = False
+    parallel_blocks: bool = False
+    """Attention and feed-forward side by side (GPT-NeoX)."""
+    window: int = 0
+    """Sliding window; 0 for none."""
+    window_every: int = 1
+    """Every how many layers the window does not apply; 1: it applies in all."""
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    patch: int = 0
+    image: int = 0
+    channels: int = 3
+    classes: int = 0
+    types: int = 0
+    """Segment types of BERT's input."""
+    relative_buckets: int = 0
+    router_loss: bool = False
+
+    @property
+    def query(self) -> int:
+        """Width of all query heads together."""
+        return self.heads * self.head_dim
+
+    @property
+    def key(self) -> int:
+        """Width of all key heads together."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def is_language_model(self) -> bool:
+        return self.family not in ("vit", "convnet")
+
+    @property
+    def is_vision(self) -> bool:
+        return not self.is_language_model
+
+
+def checked(shape: ModelShape, where: str | None = None) -> ModelShape:
+    """The shape itself; raise ShapeError where its dimensions contradict each other."""
+    problems = []
+    if shape.family != "convnet":
+        if shape.heads and not shape.head_dim and shape.hidden % shape.heads:
+            problems.append(("heads do not divide the width", f"{shape.heads} heads, width {shape.hidden}"))
+        if shape.kv_heads and shape.heads % shape.kv_heads:
+            problems.append(
+                ("key heads do not divide the heads", f"{shape.heads} heads, {shape.kv_heads} key heads")
+            )
+        if shape.experts and shape.experts_per_token > shape.experts:
+            problems.append(
+                ("a token visits more experts than there are", f"{shape.experts_per_token} of {shape.experts}")
+            )
+    if problems:
+        raise ShapeError(
+            *(Problem(code="shape-impossible", what=what, where=where, found=found) for what, found in problems)
+        )
+    return shape
