@@ -97,13 +97,14 @@ def _schedule(
     """The traced stretches, then the last step again until enough have run or nothing changes any more."""
     yield from program.stretches
     done = len({stretch.name for stretch in program.stretches if stretch.is_step})
-    before: object = None
+    # Two blocks may swap places from step to step, so any earlier arrangement ends the search, not only the last.
+    seen: set[object] = set()
     while repetition is not None and done < steps:
         player.move(repetition.moves)
         now = player.arrangement()
-        if now == before:
+        if now in seen:
             return
-        before = now
+        seen.add(now)
         yield from repetition.stretches
         done += 1
 

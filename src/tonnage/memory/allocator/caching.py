@@ -134,6 +134,12 @@ class CachingAllocator:
         self.allocated -= block.size
         self._waiting.append(block)
 
+    def finish(self, block: Block) -> None:
+        """The device is done with one block that waited for it."""
+        if block in self._waiting:
+            self._waiting.remove(block)
+            self._put_back(block)
+
     def catch_up(self) -> None:
         """The device has finished its work: blocks that waited for it are free."""
         waiting, self._waiting = self._waiting, []

@@ -42,4 +42,13 @@ RULES: dict[str, Rule] = {
 def temporaries_of(operation: Operation, device: Device) -> Temporaries:
     """What this operation takes beside its outputs on this device."""
     rule = RULES.get(operation.name) or RULES.get(operation.name.rpartition(".")[0])
-    return NONE if rule is None else tuple(found for found in rule(operation, device) if found.size > 0)
+    if rule is None or not operation.inputs or not _is_plain(operation):
+        return NONE
+    return tuple(found for found in rule(operation, device) if found.size > 0)
+
+
+def _is_plain(operation: Operation) -> bool:
+    """Whether it runs on the GPU on tensors with strides; sparse and nested ones have kernels no rule knows."""
+    return operation.inputs[0].device == "cuda" and all(
+        len(tensor.shape) == len(tensor.stride) for tensor in operation.inputs
+    )
