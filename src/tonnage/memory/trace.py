@@ -11,6 +11,7 @@ Events are one string of kinds and one list of arguments, because a step has hun
     f  a block is freed  argument: index into `blocks`
     e  the call ends     argument: index into `calls`
     m  a mark            argument: index into `marks` ("build", "step 0", "step 1", ...)
+    r  a release         argument: 0; `torch.cuda.empty_cache()` was called
 
 Blocks made between `c` and `e` are the call's own outputs. A free may come anywhere: it happens where Python or
 autograd drops the last reference.

@@ -1,0 +1,234 @@
+"""Operations whose result depends on data: answered where the data is known, else by an assumption that is noted.
+
+`.item()` of a loss is 1.0, a loss is finite, a mask nobody can know selects everything (an upper bound). Copies to
+the CPU become real tensors, because what reads them (NumPy, printing, metrics) cannot read fake ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from .known_values import known_value
+from .notes import Notes
+
+_aten = torch.ops.aten
+Handler = Callable[[Any, Any, dict[str, Any]], Any]
+
+MAX_BYTES_TO_HOST = 64 << 20
+"""Copies to the CPU up to this size become real tensors."""
+
+_TRUE_FOR = ("isfinite", "all", "eq")
+"""What a single truth value of unknown data is taken to be true for: checks that a healthy run passes."""
+
+
+class DataDependent:
+    """Answers for operations that read data."""
+
+    def __init__(self, notes: Notes, module_path: Callable[[], str]) -> None:
+        self._notes = notes
+        self._module_path = module_path
+
+    def handlers(self) -> dict[Any, Handler]:
+        """Which operation is answered how; a handler may return NotImplemented for a call that needs no answer."""
+        return {
+            _aten._local_scalar_dense.default: self._item,
+            _aten.equal.default: self._equal,
+            _aten.nonzero.default: self._nonzero,
+            _aten.masked_select.default: self._masked_select,
+            _aten.index.Tensor: self._index,
+            _aten._unique2.default: self._unique2,
+            _aten.unique_dim.default: self._unique_along,
+            _aten.unique_consecutive.default: self._unique_consecutive,
+            _aten.bincount.default: self._bincount,
+            _aten.repeat_interleave.Tensor: self._repeat_interleave,
+            _aten._to_copy.default: self._to_copy,
+            _aten.is_pinned.default: lambda _func, _args, _kwargs: False,
+            _aten._pin_memory.default: lambda _func, args, _kwargs: args[0],
+        }
+
+    def _item(self, _func: Any, args: Any, _kwargs: Any) -> Any:
+        value = known_value(args[0])
+        if value is not None:
+            return value.item()
+        dtype = args[0].dtype
+        if dtype is torch.bool:
+            answer: Any = args[0].__dict__.get("made_by", "") in _TRUE_FOR
+        elif dtype.is_complex:
+            answer = complex(1.0)
+        else:
+            answer = 1.0 if dtype.is_floating_point else 1
+        self._notes.add(
+            "assumed-value", f"a value read from the GPU{self._inside()} was taken to be {answer}"
+        )
+        return answer
+
+    def _equal(self, _func: Any, args: Any, _kwargs: Any) -> bool:
+        values = known_value(args[0]), known_value(args[1])
+        if values[0] is not None and values[1] is not None:
+            with torch._C._DisableTorchDispatch():
+                return bool(torch.equal(values[0], values[1]))
+        self._notes.add("assumed-value", f"two tensors compared{self._inside()} were taken to be different")
+        return False
+
+    def _nonzero(self, _func: Any, args: Any, _kwargs: Any) -> Any:
+        source = args[0]
+        return self._indices(source, self._count(source, "nonzero"))
+
+    def _masked_select(self, _func: Any, args: Any, _kwargs: Any) -> Any:
+        source, mask = args
+        shape = torch.broadcast_shapes(source.shape, mask.shape)
+        selected = self._count(mask, "masked_select") * (_numel(shape) // max(mask.numel(), 1))
+        return source.new_empty((selected,))
+
+    def _index(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Index with boolean masks turned into the indices they stand for."""
+        source, indices = args
+        if not any(_is_mask(each) for each in indices):
+            return NotImplemented
+        plain: list[Any] = []
+        for each in indices:
+            if _is_mask(each):
+                plain += self._indices(each, self._count(each, "a boolean mask")).unbind(1)
+            else:
+                plain.append(each)
+        return func(source, plain, **kwargs)
+
+    def _unique2(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        source = args[0]
+        inverse, counts = _flags(args, kwargs, (2, "return_inverse"), (3, "return_counts"))
+        number = self._unique_count(source, lambda value: torch.unique(value).numel())
+        return (
+            source.new_empty((number,)),
+            source.new_empty(source.shape if inverse else (0,), dtype=torch.int64),
+            source.new_empty((number,) if counts else (0,), dtype=torch.int64),
+        )
+
+    def _unique_along(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        source, dim = args[0], args[1]
+        inverse, counts = _flags(args, kwargs, (3, "return_inverse"), (4, "return_counts"))
+        number = self._unique_count(
+            source, lambda value: torch.unique(value, dim=dim).shape[dim], source.shape[dim]
+        )
+        shape = list(source.shape)
+        shape[dim] = number
+        return (
+            source.new_empty(shape),
+            source.new_empty((source.shape[dim],) if inverse else (0,), dtype=torch.int64),
+            source.new_empty((number,) if counts else (0,), dtype=torch.int64),
+        )
+
+    def _unique_consecutive(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        source = args[0]
+        inverse, counts = _flags(args, kwargs, (1, "return_inverse"), (2, "return_counts"))
+        number = self._unique_count(source, lambda value: torch.unique_consecutive(value).numel())
+        return (
+            source.new_empty((number,)),
+            source.new_empty(source.shape if inverse else (0,), dtype=torch.int64),
+            source.new_empty((number,) if counts else (0,), dtype=torch.int64),
+        )
+
+    def _bincount(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        source = args[0]
+        weights = kwargs.get("weights", args[1] if len(args) > 1 else None)
+        number = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
+        value = known_value(source)
+        if value is not None and value.numel():
+            number = max(number, int(value.max()) + 1)
+        elif value is None and not number:
+            number = source.numel()
+            self._bounded("bincount", number)
+        dtype = (
+            torch.int64
+            if weights is None
+            else (weights.dtype if weights.dtype == torch.float32 else torch.float64)
+        )
+        return source.new_empty((number,), dtype=dtype)
+
+    def _repeat_interleave(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        repeats = args[0]
+        number = kwargs.get("output_size", args[1] if len(args) > 1 else None)
+        if number is None:
+            value = known_value(repeats)
+            number = int(value.sum()) if value is not None else repeats.numel()
+            if value is None:
+                self._notes.add(
+                    "bounded", f"repeat_interleave{self._inside()} by unknown counts was taken to repeat once"
+                )
+        return repeats.new_empty((number,))
+
+    def _to_copy(self, _func: Any, args: Any, kwargs: Any) -> Any:
+        """A copy from the GPU to the CPU, as a real tensor: its known value, else ones."""
+        source, device = args[0], kwargs.get("device")
+        leaves = (
+            isinstance(source, FakeTensor)
+            and device is not None
+            and torch.device(device).type == "cpu"
+            and source.fake_device.type == "cuda"
+        )
+        if not leaves or source.numel() * source.element_size() > MAX_BYTES_TO_HOST:
+            return NotImplemented
+        value = known_value(source)
+        dtype = kwargs.get("dtype") or source.dtype
+        with torch._C._DisableTorchDispatch():
+            if value is not None:
+                return value.to(dtype=dtype, copy=True)
+            return torch.ones(tuple(source.shape), dtype=dtype)
+
+    def _indices(self, source: Any, count: int) -> Any:
+        """Where a tensor is not zero: one row per element, laid out by column as CUDA's kernel does."""
+        dims = source.dim()
+        made = torch.empty_strided((count, dims), (1, max(count, 1)), dtype=torch.int64, device=source.device)
+        value = known_value(source)
+        if value is not None and isinstance(made, FakeTensor):
+            from .known_values import Known
+
+            with torch._C._DisableTorchDispatch():
+                made.__dict__["known_value"] = (value.nonzero(), Known())
+        return made
+
+    def _count(self, mask: Any, what: str) -> int:
+        """How many elements of a mask are set."""
+        value = known_value(mask)
+        if value is not None:
+            with torch._C._DisableTorchDispatch():
+                return int(torch.count_nonzero(value))
+        self._bounded(what, mask.numel())
+        return int(mask.numel())
+
+    def _unique_count(self, source: Any, count: Callable[[Any], int], bound: int = -1) -> int:
+        value = known_value(source)
+        if value is not None:
+            with torch._C._DisableTorchDispatch():
+                return int(count(value))
+        number = int(source.numel()) if bound < 0 else int(bound)
+        self._bounded("unique", number)
+        return number
+
+    def _bounded(self, what: str, number: int) -> None:
+        self._notes.add(
+            "bounded",
+            f"{what}{self._inside()} depends on data; it was taken to select all {number} elements",
+        )
+
+    def _inside(self) -> str:
+        path = self._module_path()
+        return f" in {path}" if path else ""
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
+
+
+def _numel(shape: Any) -> int:
+    number = 1
+    for size in shape:
+        number *= size
+    return number
+
+
+def _flags(args: Any, kwargs: Any, *places: tuple[int, str]) -> list[bool]:
+    return [bool(kwargs.get(name, args[place] if len(args) > place else False)) for place, name in places]

@@ -1,0 +1,77 @@
+"""What is true of an operation whatever its arguments, found out once.
+
+A dispatch mode is asked about every operation, so these facts are kept by the overload's identity: overloads live
+as long as torch does, and hashing one runs Python code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_aten = torch.ops.aten
+Handler = Callable[[Any, Any, dict[str, Any]], Any]
+
+_MADE_FROM_NOTHING = frozenset((
+    "zeros", "ones", "full", "arange", "randint", "rand", "randn", "randperm", "scalar_tensor", "eye", "linspace",
+    "tril_indices", "triu_indices", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like",
+    "randint_like", "new_zeros", "new_ones", "new_full",
+))  # fmt: skip
+_CHOICES = ("aten.topk.default", "aten.argmax.default", "aten.max.dim")
+_RESIZING = ("resize_", "set_", "resize_as_", "_resize_output_")
+_KEEPS_VALUES = ("aten._amp_foreach_non_finite_check_and_unscale_.default",)
+_INPLACE_VIEW = torch.Tag.inplace_view
+
+
+class Overload:
+    """Facts of one overload."""
+
+    __slots__ = (
+        "chooses", "handler", "is_device_question", "is_from_nothing", "is_host_answer", "is_view", "keeps_values",
+        "mutates", "name", "resizes",
+    )  # fmt: skip
+
+    def __init__(self, func: Any, handler: Handler | None) -> None:
+        full = str(func)
+        schema = getattr(func, "_schema", None)  # higher-order operators have none
+        self.name = schema.name.partition("::")[2] if schema is not None else full
+        self.handler = handler
+        self.is_device_question = full == "prim.device.default"
+        self.is_host_answer = self.name in ("is_pinned", "_pin_memory")
+        self.is_view = schema is not None and _only_views(func)
+        self.is_from_nothing = self.name in _MADE_FROM_NOTHING
+        self.chooses = full in _CHOICES
+        self.keeps_values = full in _KEEPS_VALUES
+        self.mutates = bool(schema is not None and schema.is_mutable)
+        self.resizes = self.name in _RESIZING
+
+
+class Overloads:
+    """Facts of all overloads met."""
+
+    def __init__(self, handlers: dict[Any, Handler]) -> None:
+        self._handlers = handlers
+        self._facts: dict[int, Overload] = {}
+
+    def of(self, func: Any) -> Overload:
+        """Facts of an overload."""
+        found = self._facts.get(id(func))
+        if found is None:
+            found = self._facts[id(func)] = Overload(func, self._handlers.get(func))
+        return found
+
+
+def _only_views(func: Any) -> bool:
+    """Whether the overload returns aliases of its first argument and writes nothing."""
+    if func.namespace != "aten" or _INPLACE_VIEW in func.tags:
+        return False
+    returns, arguments = func._schema.returns, func._schema.arguments
+    return (
+        bool(returns)
+        and bool(arguments)
+        and all(each.alias_info is not None and not each.alias_info.is_write for each in returns)
+        and arguments[0].alias_info is not None
+        and not any(each.alias_info is not None and each.alias_info.is_write for each in arguments)
+    )

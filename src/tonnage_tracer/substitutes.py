@@ -1,0 +1,142 @@
+"""Operations that torch describes wrongly, or not at all, without a device.
+
+Each entry says what the real kernel returns and, where it is not plain, how that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_aten = torch.ops.aten
+Handler = Callable[[Any, Any, dict[str, Any]], Any]
+
+
+def handlers() -> dict[Any, Handler]:
+    """Which operation is answered how; NotImplemented leaves a call to torch."""
+    found: dict[Any, Handler] = {}
+    for namespace, name, handler in (
+        (_aten, "_grouped_mm", _grouped_mm),
+        (_aten, "_amp_update_scale_", _amp_update_scale),
+        (_aten, "_cudnn_rnn", _cudnn_rnn),
+        (_aten, "_cudnn_rnn_backward", _cudnn_rnn_backward),
+    ):
+        packet = getattr(namespace, name, None)
+        if packet is not None:
+            found[packet.default] = handler
+    return found
+
+
+def _grouped_mm(_func: Any, args: Any, kwargs: Any) -> Any:
+    """Grouped products of any dtype.
+
+    Torch's description insists on bfloat16, the dtype of the fast kernel; the real operation runs other dtypes
+    group by group into the same output, which is what float32 experts get under autocast.
+    """
+    left, right = args[0], args[1]
+    if left.dtype == right.dtype == torch.bfloat16:
+        return NotImplemented
+    offsets = kwargs.get("offs", args[2] if len(args) > 2 else None)
+    dtype = kwargs.get("out_dtype") or left.dtype
+    if left.dim() == 2:
+        size = (
+            [left.shape[0], right.shape[-1]]
+            if right.dim() == 3
+            else [offsets.shape[0], left.shape[0], right.shape[1]]
+        )
+    else:
+        size = (
+            [left.shape[1], right.shape[1]]
+            if right.dim() == 2
+            else [left.shape[0], left.shape[1], right.shape[-1]]
+        )
+    aligned = 16 // dtype.itemsize  # rows begin at multiples of 16 bytes, as the fast kernel wants them
+    row = -(-size[-1] // aligned) * aligned
+    stride = [row, 1] if len(size) == 2 else [size[1] * row, row, 1]
+    return torch.empty_strided(size, stride, dtype=dtype, device=left.device)
+
+
+def _amp_update_scale(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """The scaler's own two numbers are updated in place."""
+    return args[0]
+
+
+def _cudnn_rnn(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """cuDNN's recurrent layers: output, final states, the space kept for the backward pass, flat weights."""
+    given = _rnn_arguments(args)
+    inputs, weight_buffer = args[0], args[3]
+    steps, batch = _steps_and_batch(given, inputs)
+    directions = 2 if given["bidirectional"] else 1
+    width = given["proj_size"] or given["hidden_size"]
+    if given["batch_sizes"]:
+        output = inputs.new_empty((inputs.shape[0], width * directions))
+    else:
+        shape = (batch, steps) if given["batch_first"] else (steps, batch)
+        output = inputs.new_empty((*shape, width * directions))
+    states = (given["num_layers"] * directions, batch)
+    hidden = args[4].new_empty((*states, width))
+    is_lstm = args[5] is not None
+    cell = args[5].new_empty((*states, given["hidden_size"])) if is_lstm else inputs.new_empty((0,))
+    reserve = inputs.new_empty(
+        (_reserve_bytes(given, inputs, steps, batch) if given["train"] else 0,), dtype=torch.uint8
+    )
+    weights = weight_buffer if weight_buffer is not None else inputs.new_empty((_weight_numel(args[1]),))
+    return output, hidden, cell, reserve, weights
+
+
+def _cudnn_rnn_backward(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """Gradients of the input, the initial states and every weight."""
+    inputs, weights, hidden, cell = args[0], args[1], args[4], args[5]
+    mask = args[21]
+    gradients: list[Any] = []
+    if mask[3]:
+        flat = inputs.new_empty((_weight_numel(weights),))
+        start = 0
+        for weight in weights:
+            gradients.append(flat[start : start + weight.numel()].view(weight.shape))
+            start += weight.numel()
+    else:
+        gradients = [None] * len(weights)
+    return (
+        inputs.new_empty(inputs.shape) if mask[0] else None,
+        hidden.new_empty(hidden.shape) if mask[1] else None,
+        cell.new_empty(cell.shape) if cell is not None and mask[2] else None,
+        gradients,
+    )
+
+
+def _rnn_arguments(args: Any) -> dict[str, Any]:
+    names = (
+        "input", "weight", "weight_stride0", "weight_buf", "hx", "cx", "mode", "hidden_size", "proj_size",
+        "num_layers", "batch_first", "dropout", "train", "bidirectional", "batch_sizes", "dropout_state",
+    )  # fmt: skip
+    return dict(zip(names, args, strict=False))
+
+
+def _steps_and_batch(given: dict[str, Any], inputs: Any) -> Any:
+    if given["batch_sizes"]:
+        return len(given["batch_sizes"]), given["batch_sizes"][0]
+    return (inputs.shape[1], inputs.shape[0]) if given["batch_first"] else (inputs.shape[0], inputs.shape[1])
+
+
+def _weight_numel(weights: Any) -> int:
+    return sum(int(weight.numel()) for weight in weights)
+
+
+def _reserve_bytes(given: dict[str, Any], inputs: Any, steps: int, batch: int) -> int:
+    """Space cuDNN keeps between the passes: gates and cell of every step, layer and direction.
+
+    Mode 2 is LSTM (four gates, the cell and its activation), 3 is GRU (three gates and one product), 0 and 1 are
+    plain. Dropout between layers keeps its mask. An estimate: cuDNN does not publish the formula.
+    """
+    per_step = {2: 6, 3: 5}.get(given["mode"], 2)
+    directions = 2 if given["bidirectional"] else 1
+    elements = steps * batch * given["hidden_size"] * directions * given["num_layers"] * per_step
+    masks = (
+        steps * batch * given["hidden_size"] * directions * (given["num_layers"] - 1)
+        if given["dropout"]
+        else 0
+    )
+    return int(elements * inputs.element_size() + masks)
