@@ -22,6 +22,7 @@ from tonnage.cluster.scheduling.fitting import Shortfall, shortfalls
 from tonnage.cluster.scheduling.tainting import untolerated_taints
 from tonnage.planning.answers import NodeGroup, Placement
 from tonnage.planning.placing import Gang, Wanted, place_gang
+from tonnage.planning.tolerating import taint_text
 
 _TAINTED = "TaintToleration"
 _SELECTED = "NodeAffinity"
@@ -148,7 +149,7 @@ def _group(
         takes_empty=sum(name in empty for name in names),
         example=(takes or names)[0],
         reasons=reasons_of(away),
-        taints=tuple(map(_taint_text, untolerated_taints(pod, tainted))) if tainted is not None else (),
+        taints=tuple(map(taint_text, untolerated_taints(pod, tainted))) if tainted is not None else (),
         memory_fits=None if known is None or required is None else required <= gpu_facts(known).usable_bytes,
     )
 
@@ -167,10 +168,6 @@ def _carried(pod: Pod) -> tuple[str, ...]:
         if toleration.key not in standard
     ]
     return (*dict.fromkeys(labels), *dict.fromkeys(tolerated))
-
-
-def _taint_text(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _is_tainted(refusal: Refusal | None) -> bool:

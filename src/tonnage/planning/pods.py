@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType
-from tonnage.cluster.objects import Container, Pod, Toleration, Volume
-from tonnage.cluster.objects.node import Taint
+from tonnage.cluster.objects import Container, Pod, Volume
 from tonnage.planning.placing import Wanted
 from tonnage.planning.workload import Role, Workload
 
@@ -41,16 +40,6 @@ def aimed_at(role: Role, gpu: GpuType) -> Role:
         return role
     selector = {**spec.node_selector, PRODUCT_LABEL: gpu.product}
     return _with_pod(role, replace(role.pod, spec=replace(spec, node_selector=selector)))
-
-
-def tolerating(role: Role, taints: tuple[Taint, ...]) -> Role:
-    """The role with these taints tolerated."""
-    more = tuple(
-        Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-        for taint in taints
-    )
-    spec = replace(role.pod.spec, tolerations=(*role.pod.spec.tolerations, *more))
-    return _with_pod(role, replace(role.pod, spec=spec))
 
 
 def without_claims(workload: Workload, names: frozenset[str]) -> Workload:

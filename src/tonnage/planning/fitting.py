@@ -1,0 +1,123 @@
+"""`--fit`: ask the solver, explain its answer, and write the document that carries it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tonnage.planning.answers import Alternative, Change, Fit, FitStep
+from tonnage.planning.changing import edits_between, gib, knob_meaning, knob_text, parallel_document
+from tonnage.planning.obstacles import Situation, scales_of, space_of
+from tonnage.planning.solver.explaining import Turn, steps_between, untouched
+from tonnage.planning.solver.judging import Outcome, Remembering
+from tonnage.planning.solver.searching import Solution, by_bisection, search
+from tonnage.planning.solver.setup import Setup
+from tonnage.planning.solver.space import Space
+
+GPUS = "gpus"
+
+
+def fit(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Fit:
+    """The cheapest plan that fits, on the GPUs named where something fits there, else on others."""
+    estimator = situation.sources.estimator
+    space = space_of(situation, allow=allow, others=GPUS in allow or not _names_gpus(situation))
+    if space is None or estimator is None:
+        reason = situation.plan.memory.note or "what the step needs is not known"
+        return Fit(chosen=None, obstacles=(reason,))
+    judge = Remembering(scales_of(situation))
+    find = by_bisection if estimator.mode == "exact" else search
+    solution = find(space, judge)
+    if solution.best is None and estimator.mode == "shape" and GPUS not in allow:
+        wider = space_of(situation, allow=allow, others=True)
+        if wider is not None and len(wider.devices) > len(space.devices):
+            space, solution = wider, find(wider, judge)
+    return _answer(situation, space, judge, solution)
+
+
+def changed_document(document: dict[str, Any], chosen: Setup, base: Setup) -> dict[str, Any]:
+    """The plain document with the fields of the chosen setup; everything else as it was written."""
+    spec = dict(document.get("spec") or {})
+    for field, value in edits_between(base, chosen):
+        if field.startswith("train."):
+            spec["train"] = {**(spec.get("train") or {}), field.removeprefix("train."): value}
+        else:
+            spec[field] = value
+    if "parallel" in (spec.get("train") or {}) and not parallel_document(chosen):
+        spec["train"] = {name: value for name, value in spec["train"].items() if name != "parallel"}
+    return {**document, "spec": spec}
+
+
+def _names_gpus(situation: Situation) -> bool:
+    """Whether the document says which GPUs: then others need consent."""
+    return bool(situation.plan.workload.trainer.gpus.types)
+
+
+def _answer(situation: Situation, space: Space, judge: Remembering, solution: Solution) -> Fit:
+    estimator = situation.sources.estimator
+    assert estimator is not None
+    if solution.best is None:
+        return Fit(
+            chosen=None, fixed=space.fixed, considered=solution.considered, obstacles=solution.obstacles
+        )
+    best = solution.best
+    turns = steps_between(space.base, best.setup, judge)
+    left = [] if estimator.mode == "exact" else untouched(space, best.setup, judge)
+    return Fit(
+        chosen=_alternative(best, space.base, judge),
+        steps=tuple(_step(turn) for turn in turns),
+        runners_up=tuple(_alternative(one, space.base, judge) for one in solution.runners_up),
+        left=tuple(_step(turn) for turn in left),
+        fixed=space.fixed,
+        considered=solution.considered,
+        confirmed=estimator.mode == "exact",
+        obstacles=solution.obstacles,
+    )
+
+
+def _alternative(outcome: Outcome, base: Setup, judge: Remembering) -> Alternative:
+    before = judge.seconds(base)
+    slower = None
+    if before and outcome.seconds is not None:
+        slower = outcome.seconds / before - 1
+    changes = tuple(
+        Change(what=f"{field}: {_inline(value)}", field=field, value=value)
+        for field, value in edits_between(base, outcome.setup)
+    )
+    return Alternative(
+        setup=outcome.setup,
+        required=outcome.room.required,
+        usable=outcome.room.usable,
+        seconds=outcome.seconds,
+        rate=outcome.rate,
+        changes=changes,
+        slower=slower,
+    )
+
+
+def _step(turn: Turn) -> FitStep:
+    what = " and ".join(knob_meaning(knob, turn.after.setup) for knob in turn.knobs)
+    change = ", ".join(knob_text(knob, turn.before.setup, turn.after.setup) for knob in turn.knobs)
+    saved = f"saves {gib(turn.saved)}" if turn.saved >= 0 else f"takes {gib(-turn.saved)} more"
+    return FitStep(
+        text=f"{what} {saved}{_costs(turn.slower)}", change=change, saved=turn.saved, slower=turn.slower
+    )
+
+
+def _costs(slower: float | None) -> str:
+    if slower is None:
+        return ""
+    percent = round(abs(slower) * 100)
+    if percent == 0:
+        return ", costs no time"
+    return f", costs {percent} % time" if slower > 0 else f", saves {percent} % time"
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {one}" for name, one in value.items()) + "}"
+    return str(value)
+
+
+def with_fit(situation: Situation, found: Fit) -> Situation:
+    """The situation with the solver's answer in its plan."""
+    return replace(situation, plan=replace(situation.plan, fit=found))

@@ -1,0 +1,51 @@
+"""The cluster a run is planned on, in the forms that are asked: its books, the same books empty, its offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonnage.cluster.scheduling import ClusterView, view_of
+from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
+from tonnage.planning.catalogue import Offer, PriceOf, offers
+from tonnage.planning.placing import emptied
+from tonnage.planning.workload import Unknown
+
+_DECIDING = {
+    "nodes": "where it fits",
+    "pods": "what is free now",
+    "resourcequotas": "what quotas leave",
+    "limitranges": "what limit ranges change or refuse",
+    "persistentvolumeclaims": "whether its volumes are there",
+    "localqueues.kueue.x-k8s.io": "where it would stand in a queue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A snapshot with what is derived from it once."""
+
+    snapshot: Snapshot
+    view: ClusterView
+    empty: ClusterView
+    offered: tuple[Offer, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, price_of: PriceOf) -> Ground:
+        view = view_of(snapshot)
+        return cls(snapshot, view, emptied(view), offers(snapshot.nodes, price_of))
+
+    @property
+    def sees_all_pods(self) -> bool:
+        """Whether everybody's pods are in it; if not, what is free is a hope."""
+        return not self.snapshot.namespace and self.snapshot.gap("pods") is None
+
+    def sees(self, resource: str) -> bool:
+        return self.snapshot.gap(resource) is None
+
+    def unseen(self) -> tuple[Unknown, ...]:
+        """What could not be seen of the cluster, as far as it would have decided something."""
+        return tuple(
+            Unknown(_DECIDING[gap.resource], f"{gap.resource}: {gap.message or gap.reason}")
+            for gap in self.snapshot.gaps
+            if gap.resource in _DECIDING and gap.reason != NOT_INSTALLED
+        )

@@ -1,0 +1,111 @@
+"""RAM, /dev/shm, disk and cores of one pod: needed, asked for, granted, and there on a node.
+
+What a person wrote is granted as written and compared with the need; what was left to us is granted as
+needed. Below the need a pod is killed (memory), starved (cpu) or evicted (disk), so that is said as loudly as
+a GPU that is too small.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tonnage.cluster.resources import amounts
+from tonnage.planning.answers import Need, State
+from tonnage.planning.catalogue import Offer
+from tonnage.planning.sources import PodFigures
+from tonnage.planning.workload import Role
+
+Name = Literal["memory", "shm", "disk", "cpu"]
+RESOURCES: dict[Name, str] = {"memory": "memory", "disk": "ephemeral-storage", "cpu": "cpu"}
+DEFAULT_SHM = 64 * 2**20
+"""What a container runtime gives /dev/shm when nothing is mounted there."""
+TIGHT = 0.9
+
+
+def needs_of(
+    role: Role, figures: PodFigures, offer: Offer | None, *, leaves_shm_to_us: bool
+) -> tuple[Need, ...]:
+    """The four needs of a role's pod, those of which nothing is known left out."""
+    found = [
+        _need(name, role, figures, offer, leaves_shm_to_us=leaves_shm_to_us)
+        for name in ("memory", "shm", "disk", "cpu")
+    ]
+    return tuple(need for need in found if need is not None)
+
+
+def amounts_to_fill(needs: tuple[Need, ...]) -> dict[str, str]:
+    """What to write into a pod that leaves it to us, as Kubernetes quantities."""
+    filled: dict[str, str] = {}
+    for need in needs:
+        if need.name == "shm" or need.asked is not None or need.granted is None:
+            continue
+        resource = RESOURCES[need.name]
+        filled[resource] = f"{need.granted}m" if need.name == "cpu" else str(need.granted)
+    return filled
+
+
+def asked_of(role: Role, resource: str) -> int | None:
+    """The limit (or request) the training container names, in bytes or thousandths of a core."""
+    names = [container.name for container in role.pod.spec.containers]
+    chosen = role.container if role.container in names else (names[0] if names else "")
+    for container in role.pod.spec.containers:
+        if container.name != chosen:
+            continue
+        said = amounts(container.resources.limits) or {}
+        said = {**amounts(container.resources.requests), **said}
+        if resource in said:
+            return said[resource].milli() if resource == "cpu" else said[resource].value()
+    return None
+
+
+def _need(
+    name: Name, role: Role, figures: PodFigures, offer: Offer | None, *, leaves_shm_to_us: bool
+) -> Need | None:
+    figure = figures.figures.get(name)
+    asked = _asked(name, role, leaves_shm_to_us)
+    if figure is None and asked is None:
+        return None
+    needed = figure.amount if figure else None
+    there = _there(name, offer)
+    granted = asked if asked is not None else needed
+    gpu_share = role.gpus.count / offer.per_node if offer and role.gpus.count else None
+    share = granted / there if granted is not None and there else None
+    return Need(
+        name=name,
+        needed=needed,
+        asked=asked,
+        granted=granted,
+        there=there,
+        state=_state(needed, asked, there),
+        parts=figure.parts if figure else (),
+        gpu_share=gpu_share,
+        share=share,
+        text=figure.text if figure else "",
+    )
+
+
+def _asked(name: Name, role: Role, leaves_shm_to_us: bool) -> int | None:
+    if name != "shm":
+        return asked_of(role, RESOURCES[name])
+    if role.shm_bytes is not None:
+        return role.shm_bytes
+    return None if leaves_shm_to_us else DEFAULT_SHM
+
+
+def _there(name: Name, offer: Offer | None) -> int | None:
+    if offer is None:
+        return None
+    return {"memory": offer.memory, "shm": offer.memory, "disk": offer.disk, "cpu": offer.cpu}[name]
+
+
+def _state(needed: int | None, asked: int | None, there: int | None) -> State:
+    granted = asked if asked is not None else needed
+    if there is not None and granted is not None and granted > there:
+        return "does not fit"
+    if needed is None:
+        return "unknown"
+    if asked is not None and asked < needed:
+        return "does not fit"
+    if there is None:
+        return "set"
+    return "tight" if asked is not None and needed > TIGHT * asked and asked != needed else "fits"

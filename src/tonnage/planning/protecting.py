@@ -1,0 +1,97 @@
+"""What of a run's work survives, and whether it may start like this.
+
+Refused are runs whose work can be lost for want of a line in the document: no checkpoints on more than an
+hour of work, or checkpoints on storage that dies with the pod or its node. The refusal names its price, the
+cost of a death at nine tenths, and can be overruled by saying so (`iAcceptLosingWork: true`).
+"""
+
+from __future__ import annotations
+
+from tonnage.cluster.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
+from tonnage.memory.estimate import Interval
+from tonnage.planning.answers import Change, Cost, Pace, Risk
+from tonnage.planning.risking import (
+    REFUSE_BEYOND_SECONDS,
+    CheckpointPlan,
+    at_risk,
+    mean_hours_between_failures,
+    price_of_a_late_death,
+)
+from tonnage.planning.workload import CheckpointTarget, DiesWith, Workload
+
+_EXPOSURE = {
+    GUARANTEED: "Guaranteed: under memory pressure those over their request go first",
+    BURSTABLE: "Burstable: under memory pressure it goes early once it is over its request",
+    BEST_EFFORT: "BestEffort: no memory request, the first to be killed under pressure",
+}
+LOSING_WORK = "losing work"
+
+
+def risk_of(
+    workload: Workload,
+    *,
+    checkpoints: CheckpointPlan | None,
+    checkpoint_bytes: int | None,
+    pace: Pace,
+    cost: Cost,
+    qos: str,
+    nodes: int,
+    is_spot: bool,
+) -> Risk:
+    """What is kept, what is at risk at any moment, and whether that is refused."""
+    target, per_hour, total = workload.checkpoints, cost.per_hour_high, cost.total
+    survives = target is not None and target.durability.dies_with not in (
+        DiesWith.CONTAINER, DiesWith.POD, DiesWith.NODE,
+    )  # fmt: skip
+    refused = not workload.accepts_losing_work and _can_be_lost(target, pace.total)
+    return Risk(
+        place=target.durability.place if target else "",
+        dies_with=target.durability.dies_with if target else None,
+        reason=target.durability.reason if target else "",
+        checkpoints=checkpoints if survives else None,
+        checkpoint_bytes=checkpoint_bytes,
+        at_risk=at_risk(per_hour, checkpoints) if per_hour and checkpoints and survives else None,
+        late_death=price_of_a_late_death(round(total.p50)) if total is not None and not survives else None,
+        qos=qos,
+        exposure=_EXPOSURE.get(qos, ""),
+        is_spot=is_spot,
+        mean_hours=mean_hours_between_failures(nodes, is_spot=is_spot),
+        is_refused=refused,
+        cautions=tuple(_cautions(target, checkpoints)),
+    )
+
+
+def change_against_losing(risk: Risk, late_death: str) -> Change:
+    """The line that keeps the work."""
+    price = (
+        f": a death at 90 % costs {late_death}" if late_death else ": a death at 90 % loses 90 % of the work"
+    )
+    if risk.dies_with is None:
+        why = f"no checkpoints on a run of more than an hour{price}"
+    else:
+        why = f"checkpoints on {risk.place} die with the {risk.dies_with.value}{price}"
+    return Change(
+        what="checkpoints: pvc/NAME",
+        effect="or s3://, nfs://; iAcceptLosingWork: true if losing it is fine",
+        field="checkpoints",
+        why=why,
+        answers=LOSING_WORK,
+    )
+
+
+def _can_be_lost(target: CheckpointTarget | None, lasts: Interval | None) -> bool:
+    if target is None:
+        return lasts is not None and lasts.p50 > REFUSE_BEYOND_SECONDS
+    return target.durability.dies_with in (DiesWith.CONTAINER, DiesWith.POD, DiesWith.NODE)
+
+
+def _cautions(target: CheckpointTarget | None, plan: CheckpointPlan | None) -> list[str]:
+    found = []
+    if target is not None and target.durability.caution:
+        found.append(target.durability.caution)
+    if plan is not None and plan.grace_is_enough is False:
+        found.append(
+            f"a stop gives {plan.grace_seconds} s, saving takes about {plan.grace_wanted} s: "
+            "the last save would be cut off"
+        )
+    return found

@@ -1,0 +1,60 @@
+"""Where a plan's figures come from: whoever makes a plan brings these, and nothing is read behind its back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tonnage.memory.estimate import Estimate
+from tonnage.planning.answers import NeedPart
+from tonnage.planning.catalogue import HourPrice, PriceOf
+from tonnage.planning.estimating import StepEstimator
+from tonnage.planning.solver.setup import Setup
+from tonnage.planning.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """How much of one thing a pod needs, and the sum it comes from."""
+
+    amount: int
+    parts: tuple[NeedPart, ...] = ()
+    text: str = ""
+    """The sum in one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFigures:
+    """What one pod needs beside GPU memory. `cpu` in thousandths of a core."""
+
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    """By name: `memory`, `shm`, `disk`, `cpu`; what is not known is absent."""
+    checkpoint_bytes: int | None = None
+    is_sharded: bool = False
+    """Whether every rank writes its own part of a checkpoint."""
+    warnings: tuple[str, ...] = ()
+
+
+FiguresOf = Callable[[Workload, Setup | None, Estimate | None], PodFigures]
+
+
+def no_price(_node: object) -> HourPrice | None:
+    """Nobody knows a price."""
+    return None
+
+
+def no_figures(_workload: Workload, _setup: Setup | None, _estimate: Estimate | None) -> PodFigures:
+    """Nobody knows what the pod needs."""
+    return PodFigures()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Who answers about memory and time, about the rest of the pod, and about prices."""
+
+    estimator: StepEstimator | None = None
+    why_no_estimate: str = "the model is not described"
+    price_of: PriceOf = no_price
+    figures_of: FiguresOf = no_figures
+    heads: int | None = None
+    """Attention heads of the model, where they are known: they bound tensor parallelism."""

@@ -1,0 +1,167 @@
+"""The verdict: what stands in the way, and the smallest change that was found for each.
+
+An obstacle with a change makes "fits if"; one without makes "cannot fit". Waiting is no obstacle: what others
+hold now decides when a run starts, not whether it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tonnage.planning.answers import Change, Need, Plan, Verdict
+from tonnage.planning.changing import gib
+from tonnage.planning.protecting import change_against_losing
+from tonnage.planning.workload import Workload
+from tonnage.units import format_bytes
+
+_GIB = 2**30
+_FIELDS = {"memory": "memory", "shm": "shm", "disk": "disk", "cpu": "cpu"}
+_CONSEQUENCES = {
+    "memory": "it would be killed (OOMKilled)",
+    "shm": "data loader workers would die with a bus error",
+    "disk": "it would be evicted",
+    "cpu": "the GPUs would wait for data",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something in the way: why, and every single change that was found to remove it, the best first."""
+
+    why: str
+    changes: tuple[Change, ...] = ()
+
+
+def verdict_of(obstacles: Sequence[Obstacle]) -> tuple[Verdict, tuple[Change, ...]]:
+    """The verdict, and the other changes that would have done."""
+    if not obstacles:
+        return Verdict("fits"), ()
+    reasons = tuple(obstacle.why for obstacle in obstacles if not obstacle.changes)
+    changes = tuple(obstacle.changes[0] for obstacle in obstacles if obstacle.changes)
+    others = tuple(change for obstacle in obstacles for change in obstacle.changes[1:])
+    if reasons:
+        return Verdict("cannot fit", changes, reasons), others
+    return Verdict("fits if", changes), others
+
+
+def need_obstacles(needs: Sequence[Need], workload: Workload) -> list[Obstacle]:
+    """Needs that a node cannot give, and wishes that are below the need."""
+    found = []
+    for need in needs:
+        if need.state != "does not fit":
+            continue
+        if need.there is not None and need.needed is not None and need.needed > need.there:
+            found.append(
+                Obstacle(
+                    f"{_label(need)}: {_shown(need, need.needed)} needed, a node has {_shown(need, need.there)}"
+                )
+            )
+        elif need.there is not None and need.granted is not None and need.granted > need.there:
+            found.append(_asks_too_much(need))
+        else:
+            found.append(_asks_too_little(need, workload))
+    return found
+
+
+def losing_obstacle(plan: Plan) -> list[Obstacle]:
+    """Work that can be lost, with the price of losing it."""
+    if not plan.risk.is_refused:
+        return []
+    late = plan.risk.late_death
+    change = change_against_losing(plan.risk, "" if late is None else dollars(late))
+    return [Obstacle(change.why, (change,))]
+
+
+def wall_obstacles(plan: Plan) -> list[Obstacle]:
+    """Walls that would stand on an empty namespace."""
+    return [Obstacle(wall.text) for wall in plan.walls if wall.standing == "never"]
+
+
+def claim_obstacles(missing: Sequence[str], workload: Workload) -> list[Obstacle]:
+    """Claims that are mounted and do not exist: the pods would wait for ever."""
+    return [
+        Obstacle(
+            f"pvc/{name} does not exist in namespace {workload.namespace}",
+            (
+                Change(
+                    what=f"create the claim {name} in namespace {workload.namespace}",
+                    effect="its pods wait until it is there",
+                    why=f"pvc/{name} does not exist",
+                    answers="claims",
+                ),
+            ),
+        )
+        for name in missing
+    ]
+
+
+def dollars(micro: int | float) -> str:
+    """Micro-dollars for people: cents below ten dollars, three figures above."""
+    amount = micro / 1_000_000
+    if amount < 10:
+        return f"${amount:,.2f}"
+    if amount < 1000:
+        return f"${amount:,.0f}"
+    digits = len(str(int(amount))) - 3
+    return f"${round(amount, -digits):,.0f}"
+
+
+def _asks_too_much(need: Need) -> Obstacle:
+    assert need.granted is not None
+    assert need.there is not None
+    why = f"{_label(need)}: {_shown(need, need.granted)} asked for, a node has {_shown(need, need.there)}"
+    least = need.needed
+    if least is None:
+        return Obstacle(why)
+    value = _typed(need, least)
+    change = Change(
+        what=f"{_FIELDS[need.name]}: {value}",
+        effect=f"what it needs; a node has {_shown(need, need.there)}",
+        field=_FIELDS[need.name],
+        value=value,
+        why=why,
+        answers=need.name,
+    )
+    return Obstacle(why, (change,))
+
+
+def _asks_too_little(need: Need, workload: Workload) -> Obstacle:
+    assert need.asked is not None
+    assert need.needed is not None
+    consequence = _CONSEQUENCES[need.name]
+    why = f"{_label(need)}: {_shown(need, need.asked)} is below the {_shown(need, need.needed)} needed: {consequence}"
+    value = _typed(need, need.needed)
+    place = _FIELDS[need.name] if workload.run is not None else f"limits: {need.name}"
+    change = Change(
+        what=f"{place}: {value}",
+        effect=f"instead of {_shown(need, need.asked)}",
+        field=_FIELDS[need.name],
+        value=value,
+        why=why,
+        answers=need.name,
+    )
+    return Obstacle(why, (change,))
+
+
+def _label(need: Need) -> str:
+    return {"memory": "RAM", "shm": "/dev/shm", "disk": "disk", "cpu": "cpu"}[need.name]
+
+
+def _shown(need: Need, amount: int) -> str:
+    return f"{amount / 1000:,.0f} cores" if need.name == "cpu" else format_bytes(amount)
+
+
+def _typed(need: Need, amount: int) -> str | int:
+    """An amount as people type it, rounded up to what they would say."""
+    if need.name == "cpu":
+        return -(-amount // 1000)
+    return f"{-(-amount // _GIB)}Gi"
+
+
+def memory_why(plan: Plan) -> str:
+    """Why the step does not fit, in one line."""
+    estimate, usable = plan.memory.estimate, plan.memory.usable
+    if estimate is None or usable is None:
+        return ""
+    return f"GPU memory: {gib(estimate.required)} needed, {plan.memory.gpu} has {gib(usable)}"
