@@ -7,8 +7,12 @@ file holds either a trace or a failure that says where it came from.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import faulthandler
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -20,15 +24,19 @@ from .request import Request, read_request
 
 _HERE = str(Path(__file__).resolve().parent)
 _FRAMES = 4
+_PR_SET_PDEATHSIG = 1
+_ADVICE = "Exact mode has no answer in this environment; take the estimate by shape, or another --python."
 
 
 def main(path: str) -> int:
     """Answer one request; 0 if the result file was written, whatever it says."""
-    request = read_request(path)
     started = time.monotonic()
+    _tie_to_parent()
+    faulthandler.enable()
+    request = read_request(path)
     try:
         answer = _answer(request, started)
-    except BaseException as failure:  # noqa: BLE001  SystemExit and KeyboardInterrupt of user code included
+    except BaseException as failure:  # SystemExit and KeyboardInterrupt of user code included
         answer = {"failure": _explained(failure, request)}
     _write(request["output"], answer)
     sys.stdout.flush()
@@ -37,10 +45,16 @@ def main(path: str) -> int:
     os._exit(0)
 
 
+def _tie_to_parent() -> None:
+    """Die with the parent, even if it is killed: nobody would read the answer."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _answer(request: Request, started: float) -> dict[str, Any]:
     versions = virtual_gpu.torch_versions()
     if versions is None or versions[1] is None:
-        raise virtual_gpu.NoVirtualGpu("no-torch", "there is no torch built for CUDA in this environment")
+        raise virtual_gpu.VirtualGpuError("no-torch", "there is no torch built for CUDA in this environment")
     virtual_gpu.load(request["environment"], versions[1])
     virtual_gpu.settle()
     from . import canary
@@ -55,11 +69,12 @@ def _answer(request: Request, started: float) -> dict[str, Any]:
 
 
 def _record(request: Request) -> dict[str, Any]:
-    from .recording import record
+    from .recording import Recording
     from .user_file import load_build
 
-    build = load_build(request["file"], request["function"])
-    return record(build, request)
+    with Recording(request) as recording:  # the file may make its model as it is loaded
+        build = recording.load(lambda: load_build(request["file"], request["function"]))
+        return recording.run(build)
 
 
 def _pretend_launcher(request: Request) -> None:
@@ -79,22 +94,16 @@ def _pretend_launcher(request: Request) -> None:
 
 
 def _explained(failure: BaseException, request: Request) -> dict[str, Any]:
-    """A failure as plain data: B's explanation where there is one, and the user's own last lines."""
+    """A failure as plain data: what it means to the reader, and the user's own last lines."""
     said: dict[str, Any]
-    if isinstance(failure, virtual_gpu.NoVirtualGpu):
-        said = {"code": failure.kind, "text": str(failure)}
+    if isinstance(failure, virtual_gpu.VirtualGpuError):
+        said = {"code": failure.kind, "text": str(failure), "advice": _ADVICE}
     else:
         from .failing import explain
 
-        said = dict(explain(failure, _doing(failure, request), file=request["file"]).as_data())
-    said["frames"] = _frames(failure)
+        said = dict(explain(failure, "Tracing", file=request["file"]).as_data())
+    said["frames"] = _frames(failure.__cause__ or failure)
     return said
-
-
-def _doing(failure: BaseException, request: Request) -> str:
-    """Whether it was loading the file or running its build function that failed."""
-    names = {frame.name for frame in traceback.extract_tb(failure.__traceback__)}
-    return f"Running {request['function']}" if "record" in names else f"Loading {Path(request['file']).name}"
 
 
 def _frames(failure: BaseException) -> list[str]:
@@ -108,7 +117,9 @@ def _frames(failure: BaseException) -> list[str]:
 
 
 def _library(filename: str) -> bool:
-    return "site-packages" in filename or filename.startswith(("<frozen", "<string", sys.base_prefix + "/lib/"))
+    return "site-packages" in filename or filename.startswith(
+        ("<frozen", "<string", sys.base_prefix + "/lib/")
+    )
 
 
 def _write(output: str, answer: dict[str, Any]) -> None:

@@ -34,7 +34,11 @@ def _run(path: Path) -> Any:
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     sys.argv = [os.path.relpath(path)]
-    name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else f"step_{abs(hash(path.stem))}"
+    name = (
+        path.stem
+        if path.stem.isidentifier() and path.stem not in sys.modules
+        else f"step_{abs(hash(path.stem))}"
+    )
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CannotRecord("not-python", f"{path.name} is not a Python file.", "Its name must end in .py.")
@@ -49,6 +53,8 @@ def _nearest(module: Any) -> str:
     mine = [
         name
         for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+        if callable(value)
+        and getattr(value, "__module__", None) == module.__name__
+        and not name.startswith("_")
     ]
     return f"It has {', '.join(mine[:8])}." if mine else ""

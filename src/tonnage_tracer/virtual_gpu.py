@@ -20,7 +20,7 @@ from pathlib import Path
 LIBRARIES = Path(__file__).parent / "lib"
 
 
-class NoVirtualGpu(RuntimeError):
+class VirtualGpuError(RuntimeError):
     """The virtual GPU cannot be had in this process; the text says why."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -44,10 +44,14 @@ def torch_versions() -> tuple[str, str | None] | None:
 def load(environment: dict[str, str], cuda_version: str) -> None:
     """Put the virtual GPU described by `environment` (`TONNAGE_GPU_*`) under the torch imported after this."""
     if "torch" in sys.modules:
-        raise NoVirtualGpu("torch-loaded", "torch was imported before the virtual GPU was in place")
+        raise VirtualGpuError("torch-loaded", "torch was imported before the virtual GPU was in place")
+    if _cuda_is_mapped():
+        raise VirtualGpuError(
+            "cuda-loaded", "a real CUDA library was loaded before the virtual GPU was in place"
+        )
     runtime = LIBRARIES / f"libtonnage_cudart{cuda_version.partition('.')[0]}.so"
     if not runtime.is_file():
-        raise NoVirtualGpu("no-library", f"there is no virtual CUDA runtime for CUDA {cuda_version}")
+        raise VirtualGpuError("no-library", f"there is no virtual CUDA runtime for CUDA {cuda_version}")
     os.environ.update(environment)
     _hide_real_gpus()
     # The driver first: the runtime's calls into it are resolved among what is already loaded.
@@ -65,6 +69,15 @@ def settle() -> None:
 def _hide_real_gpus() -> None:
     """Tell CUDA libraries, not the user's code, that there is nothing: `os.environ` keeps what the user set."""
     ctypes.CDLL(None).setenv(b"CUDA_VISIBLE_DEVICES", b"", 1)
+
+
+def _cuda_is_mapped() -> bool:
+    """Whether something at start-up (a .pth file, a sitecustomize, LD_PRELOAD) has already brought CUDA in."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return "/libcudart.so" in maps or "/libcuda.so" in maps
 
 
 def _assigned(text: str, name: str) -> str | None:
