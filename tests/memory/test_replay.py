@@ -63,7 +63,7 @@ def test_an_explicit_empty_cache_is_honoured_and_none_is_invented():
     builder = TraceBuilder()
     builder.mark("build")
     builder.free(builder.make(100 * MIB))
-    builder.mark("empty_cache")
+    builder.empty_cache()
     builder.make(60 * MIB, "parameter")
     assert replay(program(builder.build())).peak_reserved == 100 * MIB
     builder = TraceBuilder()

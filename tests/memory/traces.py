@@ -60,6 +60,9 @@ class TraceBuilder:
         self.marks.append(name)
         self._event("m", len(self.marks) - 1)
 
+    def empty_cache(self) -> None:
+        self._event("r", 0)
+
     def call(self, operation: Operation, category: str = "activation") -> list[int]:
         """Run an operation; the numbers of the blocks it made, one per output."""
         call = self._begin(operation)

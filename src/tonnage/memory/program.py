@@ -17,8 +17,6 @@ from tonnage.memory.temporaries.rule import LAST
 from tonnage.memory.trace import Trace
 from tonnage.memory.workspaces import needs_workspace, workspace_size
 
-EMPTY_CACHE = "empty_cache"
-"""The mark that stands for `torch.cuda.empty_cache()`."""
 TEMPORARY, WORKSPACE = "temporary", "workspace"
 
 
@@ -108,7 +106,14 @@ class _Writer:
         for block in trace.blocks:
             size = round_size(block.size, settings) if block.size else 0
             self.slots.add(size, block.stream, trace.categories[block.category], block.call)
-        act = {"c": self._begin, "a": self._make, "f": self._free, "e": self._end, "m": self._mark}
+        act = {
+            "c": self._begin,
+            "a": self._make,
+            "f": self._free,
+            "e": self._end,
+            "m": self._mark,
+            "r": self._empty_cache,
+        }
         for kind, argument in zip(trace.kinds, trace.arguments, strict=True):
             act[kind](argument)
         return Program(trace, settings, self.slots, tuple(self.stretches))
@@ -149,11 +154,12 @@ class _Writer:
 
     def _mark(self, mark: int) -> None:
         name = self.trace.marks[mark]
-        if name == EMPTY_CACHE:
-            self.stretches[-1].empties_cache = True
-            self.stretches.append(Stretch(self.stretches[-1].name))
-        elif name != "build":
+        if name != "build":
             self.stretches.append(Stretch(name))
+
+    def _empty_cache(self, _: int) -> None:
+        self.stretches[-1].empties_cache = True
+        self.stretches.append(Stretch(self.stretches[-1].name))
 
     def _hand_workspace(self, thread: int, stream: int) -> None:
         if (thread, stream) in self.handles or not self.workspace:
