@@ -1,0 +1,83 @@
+"""What measurements say of the first guess: the ratio at the nearest measured operations of the same family.
+
+Ratios are averaged in logarithms, near ones counting more, with a little weight for the family's own mean so that
+a shape far from all that was measured gets what is typical. The spread of the neighbours is kept: it says how sure
+the answer is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+Point = tuple[tuple[float, ...], float]
+"""Features, and the logarithm of measured over guessed."""
+
+_REACH = 0.55
+"""Octaves; a measurement this far away counts 0.6 times as much as one at the very spot."""
+_PRIOR = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A factor on the first guess, and how far apart the measurements behind it lie (logarithms)."""
+
+    factor: float
+    spread: float
+
+
+NO_CORRECTION = Correction(1.0, 0.35)
+
+
+class Family:
+    """The measurements of one family of operations."""
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.points = tuple(points)
+        self.mean = sum(value for _, value in points) / len(points) if points else 0.0
+        squares = sum((value - self.mean) ** 2 for _, value in points)
+        self.deviation = math.sqrt(squares / len(points)) if points else 0.35
+
+    def at(self, features: tuple[float, ...]) -> Correction:
+        """The correction at a place among the measurements."""
+        total, summed, squared = _PRIOR, _PRIOR * self.mean, _PRIOR * self.mean**2
+        nearest = min((_apart(features, place) for place, _ in self.points), default=math.inf)
+        # Far from everything, the reach grows: the nearest still speak, only more softly.
+        reach = max(_REACH, 0.6 * math.sqrt(nearest)) if math.isfinite(nearest) else _REACH
+        for place, value in self.points:
+            weight = math.exp(-_apart(features, place) / (2.0 * reach * reach))
+            total += weight
+            summed += weight * value
+            squared += weight * value * value
+        mean = summed / total
+        variance = max(squared / total - mean * mean, 0.0)
+        near = min(1.0, total - _PRIOR)
+        spread = math.sqrt(variance) * near + self.deviation * (1.0 - near) + 0.03
+        return Correction(math.exp(mean), spread)
+
+
+def _apart(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Squared distance."""
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=False))
+
+
+class Corrections:
+    """All families of a device."""
+
+    def __init__(self, families: Mapping[str, Sequence[Point]]) -> None:
+        self._families = {name: Family(points) for name, points in families.items() if points}
+        self._at = lru_cache(maxsize=16384)(self._find)
+
+    def of(self, kind: str, family: str, features: tuple[float, ...]) -> Correction:
+        """The correction for an operation: from its family, else from its kind as a whole."""
+        return self._at(kind, family, features)
+
+    def knows(self, kind: str, family: str) -> bool:
+        """Whether the family was measured."""
+        return f"{kind}:{family}" in self._families
+
+    def _find(self, kind: str, family: str, features: tuple[float, ...]) -> Correction:
+        found = self._families.get(f"{kind}:{family}") or self._families.get(f"{kind}:*")
+        return found.at(features) if found else NO_CORRECTION

@@ -1,0 +1,36 @@
+"""What the host needs to ask for an operation: Python, dispatcher and autograd, in seconds per call.
+
+Small models are bound by this. The figures are medians of one machine's processor (`HostPace.of`), fitted to
+steps so small that the GPU always waits; another processor is another pace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tonnage.memory.trace import Operation
+from tonnage.timing.work import Kind, base_name
+
+
+@dataclass(frozen=True, slots=True)
+class HostPace:
+    """Seconds per call by phase and kind of work, and per tensor of a list."""
+
+    by_phase: dict[str, float]
+    by_kind: dict[str, float] = field(default_factory=dict)
+    per_list_tensor: float = 0.25e-6
+    renaming: float = 1.5e-6
+    """An operation that only renames memory, or takes it without touching it."""
+    waiting: float = 12e-6
+    """The way back of a value that the host waits for."""
+
+    def seconds(self, operation: Operation, kind: Kind, phase: str) -> float:
+        """Seconds the host is busy with one call."""
+        if kind == "free":
+            return self.renaming
+        spent = self.by_phase.get(phase, self.by_phase["other"]) + self.by_kind.get(kind, 0.0)
+        if kind == "lists":
+            spent += self.per_list_tensor * len(operation.inputs)
+        if base_name(operation) == "_local_scalar_dense":
+            spent += self.waiting
+        return spent

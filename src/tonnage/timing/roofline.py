@@ -1,0 +1,99 @@
+"""The least an operation can take, and a first guess at what it takes: data sheet, tiles and waves, nothing measured.
+
+`floor` is physics: arithmetic over the peak rate, bytes over the bandwidth. `first_guess` adds what every kernel
+pays: the time to start, the share of the peak that real tiles reach, and the last wave of tiles that leaves
+multiprocessors idle. Measured corrections (`corrections.py`) are ratios to the first guess, which is why it has
+to carry the shape of the truth to other sizes and other GPUs, more than its height.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tonnage.cluster.gpu_facts import GpuFacts
+from tonnage.timing.work import Tiles, Work
+
+START = 2.2e-6
+"""Seconds a kernel needs however little it does: launch from a full queue, ramp up, drain."""
+_BANDWIDTH_SHARE = 0.88
+_BUS_SHARE = 0.85
+_SEQUENTIAL_STEP = 8e-6
+
+# Rows and columns of a tile, and the share of a multiprocessor's peak that it reaches on long products.
+_HALF_TILES = (
+    (256, 128, 0.82),
+    (128, 256, 0.82),
+    (128, 128, 0.72),
+    (64, 128, 0.52),
+    (128, 64, 0.52),
+    (64, 64, 0.36),
+)
+_FULL_TILES = ((128, 128, 0.80), (128, 64, 0.72), (64, 64, 0.62), (32, 32, 0.35))
+_SPLITS = (1, 2, 4, 8, 16)
+_MULTIPROCESSOR_FILL = 1.2e-6
+"""Seconds until a tile's first product can begin, and to write its result."""
+_ATTENTION_SHARE = {"cudnn": 0.62, "flash": 0.42, "efficient": 0.30}
+_CACHE_SPEEDUP = 1.6
+"""How much faster bytes come where everything stays in the L2 cache."""
+
+
+def floor(work: Work, facts: GpuFacts) -> float:
+    """No version of the work can be faster: its arithmetic at the peak rate, its compulsory bytes at L2's best."""
+    rate = (
+        "fp16"
+        if work.kind == "convolution" and work.rate == "fp32" and work.family == "depthwise"
+        else work.rate
+    )
+    return max(work.flops / facts.peak(rate), 0.0)
+
+
+def first_guess(work: Work, facts: GpuFacts) -> float:
+    """Seconds on the device before any correction."""
+    if work.kind == "free":
+        return 0.0
+    if work.kind == "moving":
+        return 8e-6 + work.bytes / (facts.pcie * _BUS_SHARE)
+    moving = _moving(work, facts)
+    start = START * max(1.0, work.kernels)
+    if work.kind in ("memory", "lists"):
+        return start + moving
+    return start + max(moving, _computing(work, facts)) + work.steps * _SEQUENTIAL_STEP
+
+
+def _moving(work: Work, facts: GpuFacts) -> float:
+    """Seconds for the bytes; what fits into half the cache comes faster."""
+    pace = facts.bandwidth * _BANDWIDTH_SHARE
+    cached = facts.l2_bytes / 2
+    if work.bytes <= cached:
+        return work.bytes / (pace * _CACHE_SPEEDUP)
+    return cached / (pace * _CACHE_SPEEDUP) + (work.bytes - cached) / pace
+
+
+def _computing(work: Work, facts: GpuFacts) -> float:
+    peak = facts.peak(work.rate)
+    if work.kind == "attention":
+        share = next((share for name, share in _ATTENTION_SHARE.items() if work.family.startswith(name)), 0.4)
+        return work.flops / (peak * share)
+    if work.tiles is None or work.family.startswith("depthwise"):
+        return work.flops / (peak * 0.3)
+    passes = max(1.0, work.kernels / 2) if work.kind == "convolution" else 1.0
+    return passes * _in_waves(work.tiles, facts, peak, full=work.rate == "fp32")
+
+
+def _in_waves(tiles: Tiles, facts: GpuFacts, peak: float, *, full: bool) -> float:
+    """The best of the usual tilings, with the depth split where there are too few tiles."""
+    each = peak / facts.sm_count
+    best = math.inf
+    for height, width, share in _FULL_TILES if full else _HALF_TILES:
+        pieces = math.ceil(tiles.rows / height) * math.ceil(tiles.columns / width) * tiles.batch
+        for split in _SPLITS:
+            if split > 1 and tiles.depth / split < 128:
+                break
+            waves = math.ceil(pieces * split / facts.sm_count)
+            depth = math.ceil(tiles.depth / split / 32) * 32
+            one = 2.0 * height * width * depth / (each * share) + _MULTIPROCESSOR_FILL
+            gather = 0.0
+            if split > 1:  # partial results are written and summed
+                gather = 1.5e-6 + 4.0 * tiles.rows * tiles.columns * tiles.batch * split / facts.bandwidth
+            best = min(best, waves * one + gather)
+    return best

@@ -1,0 +1,149 @@
+"""How long the steady step of a trace takes on a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tonnage.cluster.gpu_facts import facts_of
+from tonnage.cluster.gpus import GpuType
+from tonnage.memory.estimate import Interval
+from tonnage.memory.trace import Call, Operation, Trace
+from tonnage.timing.calibration import Calibration, calibration
+from tonnage.timing.collective import Interconnect, collective_seconds
+from tonnage.timing.kernels import work_seconds
+from tonnage.timing.moving import waits
+from tonnage.timing.queues import Asked, Timelines, play
+from tonnage.timing.reading import work_of
+from tonnage.timing.work import Arithmetic, Kind, Work
+
+_WIDE = 1.2816
+"""Standard deviations to either side that hold 80 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A step's seconds and what they consist of."""
+
+    seconds: Interval
+    device_busy: float
+    """Seconds the device works."""
+    host: float
+    """Seconds the host needs to ask for everything."""
+    exposed_communication: float
+    by_kind: dict[Kind, float]
+    """Seconds of the device by kind of work."""
+    flops: float
+    measured_on_device: bool
+    """Whether this GPU itself was measured; else its figures are carried over by data sheet."""
+
+    @property
+    def launch_bound(self) -> float:
+        """Share of the step in which the device waits for the host."""
+        idle = self.seconds.p50 - self.device_busy - self.exposed_communication
+        return max(0.0, idle / self.seconds.p50) if self.seconds.p50 else 0.0
+
+
+def step_time(trace: Trace, gpu: GpuType, *, interconnect: Interconnect | None = None) -> Interval:
+    """Seconds of one steady step, with their 80 % interval."""
+    return analysed_step(trace, gpu, interconnect=interconnect).seconds
+
+
+def analysed_step(
+    trace: Trace,
+    gpu: GpuType,
+    *,
+    interconnect: Interconnect | None = None,
+    measured: Calibration | None = None,
+) -> StepTime:
+    """Seconds of one steady step and what they consist of."""
+    chosen = measured or calibration()
+    reader = _Reader(trace, gpu, chosen, interconnect or Interconnect())
+    lines = play(reader.calls(), chosen.gap)
+    return _told(lines, reader, gpu, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    work: Work
+    seconds: float
+    waits: bool
+
+
+class _Reader:
+    """Turns a trace's calls into what the timelines play, and keeps the sums."""
+
+    def __init__(self, trace: Trace, gpu: GpuType, measured: Calibration, interconnect: Interconnect) -> None:
+        self.trace, self.gpu, self.measured = trace, gpu, measured
+        self.interconnect = interconnect
+        self.arithmetic = Arithmetic.of(trace.settings)
+        self.by_kind: dict[Kind, float] = {}
+        self.flops = 0.0
+        self.host = 0.0
+        self._costs: dict[int, _Cost] = {}
+
+    def calls(self) -> Iterator[Asked]:
+        phase_before = ""
+        for call in steady_calls(self.trace):
+            operation = self.trace.operations[call.operation]
+            cost = self._cost(call.operation, operation)
+            phase = self.trace.phases[call.phase]
+            host = self.measured.host.seconds(operation, cost.work.kind, phase)
+            self.host += host
+            self.flops += cost.work.flops
+            self.by_kind[cost.work.kind] = self.by_kind.get(cost.work.kind, 0.0) + cost.seconds
+            joins = cost.work.family == "wait" or (phase == "optimizer" != phase_before)
+            phase_before = phase
+            yield Asked(
+                host=host,
+                device=cost.seconds,
+                kernels=cost.work.kernels,
+                waits=cost.waits,
+                is_collective=cost.work.kind == "collective",
+                joins=joins,
+            )
+
+    def _cost(self, number: int, operation: Operation) -> _Cost:
+        found = self._costs.get(number)
+        if found is None:
+            work = work_of(operation, self.arithmetic)
+            if work.kind == "collective":
+                ranks = self.trace.world_size
+                seconds = collective_seconds(work, facts_of(self.gpu), ranks, self.interconnect)
+            else:
+                seconds = work_seconds(work, self.gpu, self.measured).seconds
+            found = self._costs[number] = _Cost(work, seconds, waits(operation))
+        return found
+
+
+def steady_calls(trace: Trace) -> Iterator[Call]:
+    """The calls of the last whole step: those between the last two marks."""
+    marks = [place for place, kind in enumerate(trace.kinds) if kind == "m"]
+    begin, end = (marks[-2], marks[-1]) if len(marks) >= 2 else (0, len(trace.kinds))
+    for place in range(begin, end):
+        if trace.kinds[place] == "c":
+            yield trace.calls[trace.arguments[place]]
+
+
+def _told(lines: Timelines, reader: _Reader, gpu: GpuType, measured: Calibration) -> StepTime:
+    middle = lines.end
+    busy = sum(reader.by_kind.values()) or 1.0
+    wide = measured.spread
+    wide += sum(
+        extra * reader.by_kind.get(kind, 0.0) / busy  # type: ignore[call-overload]
+        for kind, extra in measured.spread_by_kind.items()
+    )
+    known = measured.speaks_for(gpu)
+    if not known:
+        wide += measured.carried_spread
+    interval = Interval(middle * math.exp(-wide), middle, middle * math.exp(wide))
+    return StepTime(
+        seconds=interval,
+        device_busy=lines.busy,
+        host=reader.host,
+        exposed_communication=lines.exposed,
+        by_kind=reader.by_kind,
+        flops=reader.flops,
+        measured_on_device=known,
+    )
