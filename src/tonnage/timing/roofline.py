@@ -38,13 +38,14 @@ _CACHE_SPEEDUP = 1.6
 
 
 def floor(work: Work, facts: GpuFacts) -> float:
-    """No version of the work can be faster: its arithmetic at the peak rate, its compulsory bytes at L2's best."""
-    rate = (
-        "fp16"
-        if work.kind == "convolution" and work.rate == "fp32" and work.family == "depthwise"
-        else work.rate
-    )
-    return max(work.flops / facts.peak(rate), 0.0)
+    """No version of the work can be faster: arithmetic at the peak rate, bytes the cache cannot hold at bandwidth."""
+    if work.kind == "moving":
+        return work.bytes / facts.pcie
+    # Convolutions can be done with fewer products than their definition has (Winograd), causal attention with fewer
+    # pairs than half.
+    arithmetic = work.flops / facts.peak(work.rate) * (1.0 if work.kind == "matrix" else 0.4)
+    from_memory = max(0.0, work.bytes - facts.l2_bytes) if work.kind in ("memory", "lists", "matrix") else 0.0
+    return max(arithmetic, 0.5 * from_memory / facts.bandwidth)  # half of it may still lie there from before
 
 
 def first_guess(work: Work, facts: GpuFacts) -> float:

@@ -27,8 +27,6 @@ class Throughput:
     idle_share: Interval
     """Share of the time the GPUs wait for the data loader."""
     loader_is_bottleneck: bool
-    mfu: Interval | None
-    """Model FLOPs utilisation: the model's arithmetic, without recomputation, over the GPUs' peak."""
 
 
 def throughput(
@@ -38,16 +36,15 @@ def throughput(
     tokens_per_sample: float | None = None,
     steps: float | None = None,
     loader_samples_per_second: float | None = None,
-    model_flops_per_step: float | None = None,
-    gpu: GpuType | None = None,
-    gpus: int = 1,
-    rate: Rate = "bf16",
 ) -> Throughput:
     """The pace of a run whose step takes that long; `samples_per_step` is the global batch.
 
     The loader runs beside the step: it costs nothing until a batch takes longer to load than to train on.
     """
-    _check(samples_per_step=samples_per_step, gpus=gpus, loader_samples_per_second=loader_samples_per_second)
+    if samples_per_step <= 0:
+        raise ValueError(f"a step needs samples, not {samples_per_step}")
+    if loader_samples_per_second is not None and loader_samples_per_second <= 0:
+        raise ValueError(f"a loader must give something, not {loader_samples_per_second} samples per second")
     loading = samples_per_step / loader_samples_per_second if loader_samples_per_second else 0.0
     whole = Interval(
         *(max(seconds, loading) for seconds in (step_seconds.p10, step_seconds.p50, step_seconds.p90))
@@ -56,9 +53,6 @@ def throughput(
     idle = Interval(
         _idle(step_seconds.p90, loading), _idle(step_seconds.p50, loading), _idle(step_seconds.p10, loading)
     )
-    mfu = None
-    if model_flops_per_step is not None and gpu is not None:
-        mfu = _inverse(whole, model_flops_per_step / (facts_of(gpu).peak(rate) * gpus))
     return Throughput(
         step_seconds=whole,
         samples_per_second=samples,
@@ -66,15 +60,16 @@ def throughput(
         hours_to_end=_times(whole, steps / _HOUR) if steps is not None else None,
         idle_share=idle,
         loader_is_bottleneck=loading > step_seconds.p50,
-        mfu=mfu,
     )
 
 
-def _check(*, samples_per_step: float, gpus: int, loader_samples_per_second: float | None) -> None:
-    if samples_per_step <= 0 or gpus <= 0:
-        raise ValueError(f"a step needs samples and GPUs, not {samples_per_step} and {gpus}")
-    if loader_samples_per_second is not None and loader_samples_per_second <= 0:
-        raise ValueError(f"a loader must give something, not {loader_samples_per_second} samples per second")
+def model_flops_utilisation(
+    step_seconds: Interval, model_flops: float, gpu: GpuType, *, gpus: int = 1, rate: Rate = "bf16"
+) -> Interval:
+    """The model's arithmetic in one step, without what is recomputed, over what the GPUs could do in that time."""
+    if gpus <= 0:
+        raise ValueError(f"a step needs GPUs, not {gpus}")
+    return _inverse(step_seconds, model_flops / (facts_of(gpu).peak(rate) * gpus))
 
 
 def _idle(seconds: float, loading: float) -> float:
