@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -33,6 +34,7 @@ def main(path: str) -> int:
     started = time.monotonic()
     _tie_to_parent()
     faulthandler.enable()
+    gc.disable()  # torch makes a million objects while it is imported, none of them garbage
     request = read_request(path)
     try:
         answer = _answer(request, started)
