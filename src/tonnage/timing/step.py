@@ -118,12 +118,19 @@ class _Reader:
 
 
 def steady_calls(trace: Trace) -> Iterator[Call]:
-    """The calls of the last whole step: those between the last two marks."""
-    marks = [place for place, kind in enumerate(trace.kinds) if kind == "m"]
-    begin, end = (marks[-2], marks[-1]) if len(marks) >= 2 else (0, len(trace.kinds))
-    for place in range(begin, end):
-        if trace.kinds[place] == "c":
-            yield trace.calls[trace.arguments[place]]
+    """The calls of the last step: those behind the last mark that names a step and has any."""
+    starts = [place for place, kind in enumerate(trace.kinds) if kind == "m"]
+    ends = [*starts[1:], len(trace.kinds)]
+    spans = list(zip(starts, ends, strict=True)) or [(0, len(trace.kinds))]
+    for begin, end in reversed(spans):
+        named = not starts or trace.marks[trace.arguments[begin]].startswith("step")
+        if named and "c" in trace.kinds[begin:end]:
+            yield from (
+                trace.calls[trace.arguments[place]]
+                for place in range(begin, end)
+                if trace.kinds[place] == "c"
+            )
+            return
 
 
 def _told(lines: Timelines, reader: _Reader, gpu: GpuType, measured: Calibration) -> StepTime:
