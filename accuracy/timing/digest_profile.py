@@ -2,7 +2,8 @@
 
 Kernels are joined to the operation that launched them by the profiler's external id. Operations that are alike
 (name, shapes, strides, dtypes, plain arguments) become one row; the order in which they ran is kept as a list
-of row numbers, so that a step can be walked through again.
+of row numbers, so that a step can be walked through again. The operations around the innermost one are named
+too: a trace may know the work by one of their names (`convolution` where the kernel came from `cudnn_convolution`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 DEVICE_WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
+MOST_AROUND = 3
 
 
 def main() -> int:
@@ -31,13 +33,14 @@ def digested(events: list[dict[str, Any]]) -> dict[str, Any]:
         for event in events
         if event.get("cat") == "cpu_op" and "External id" in event.get("args", {})
     }
+    outer = _enclosing(list(asked.values()))
     work = sorted((event for event in events if event.get("cat") in DEVICE_WORK), key=lambda each: each["ts"])
     rows: dict[str, dict[str, Any]] = {}
     sequence: list[list[int]] = []
     last = None
     for event in work:
         identity = event.get("args", {}).get("External id", -1)
-        row = _row(rows, asked.get(identity), event)
+        row = _row(rows, asked.get(identity), outer, event)
         row["kernels"] += 1
         row["us"] += event["dur"]
         row["names"][event["name"][:60]] += 1
@@ -56,16 +59,41 @@ def digested(events: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _enclosing(operations: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """The operations around each one, nearest first, by external id: those of its thread that were open then."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    by_thread: dict[Any, list[dict[str, Any]]] = {}
+    for event in operations:
+        by_thread.setdefault(event.get("tid"), []).append(event)
+    for events in by_thread.values():
+        events.sort(key=lambda each: (each["ts"], -each["dur"]))
+        opened: list[dict[str, Any]] = []
+        for event in events:
+            while opened and opened[-1]["ts"] + opened[-1]["dur"] < event["ts"] + event["dur"]:
+                opened.pop()
+            found[event["args"]["External id"]] = opened[: -MOST_AROUND - 1 : -1]
+            opened.append(event)
+    return found
+
+
 def _row(
-    rows: dict[str, dict[str, Any]], asked: dict[str, Any] | None, event: dict[str, Any]
+    rows: dict[str, dict[str, Any]],
+    asked: dict[str, Any] | None,
+    outer: dict[int, list[dict[str, Any]]],
+    event: dict[str, Any],
 ) -> dict[str, Any]:
     arguments = asked["args"] if asked else {}
+    around = outer.get(arguments.get("External id", -1), [])
     told = {
         "op": asked["name"] if asked else f"?{event['name'][:60]}",
         "shapes": arguments.get("Input Dims", []),
         "strides": arguments.get("Input Strides", []),
         "types": arguments.get("Input type", []),
         "concrete": arguments.get("Concrete Inputs", []),
+        "around": [
+            [each["name"], each["args"].get("Input Dims", []), each["args"].get("Input type", [])]
+            for each in around
+        ],
     }
     key = json.dumps(told)
     if key not in rows:
