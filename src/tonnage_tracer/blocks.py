@@ -33,6 +33,9 @@ class Blocks:
         """Storage address -> (weak reference, block)."""
         self.bytes_live = 0
         self.bytes_peak = 0
+        self.shared: set[int] = set()
+        """Blocks another stream works on as well: dropped, they wait until the host has waited for the GPU."""
+        self._waiting: list[int] = []
 
     def event(self, kind: int, argument: int) -> None:
         """Note an event."""
@@ -79,6 +82,12 @@ class Blocks:
         """Blocks in use now that belong to a storage."""
         return [block for _, block in list(self.live.values())]
 
+    def synchronized(self) -> None:
+        """The host has waited for the GPU: what was dropped while another stream worked on it is free now."""
+        waiting, self._waiting = self._waiting, []
+        for block in waiting:
+            self._freed(block)
+
     def _append(self, size: int, call: int, stream: int, phase: int) -> int:
         block = len(self.sizes)
         self.sizes.append(size)
@@ -100,6 +109,10 @@ class Blocks:
         return forget
 
     def _freed(self, block: int) -> None:
+        if block in self.shared:
+            self.shared.discard(block)
+            self._waiting.append(block)
+            return
         self.events.append(block << 3 | FREE)
         self.bytes_live -= _rounded(self.sizes[block])
 

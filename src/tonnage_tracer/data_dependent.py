@@ -6,13 +6,14 @@ the CPU become real tensors, because what reads them (NumPy, printing, metrics) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from .known_values import known_value
+from .known_values import Known, is_assumed, known_value
 from .notes import Notes
 
 _aten = torch.ops.aten
@@ -20,9 +21,6 @@ Handler = Callable[[Any, Any, dict[str, Any]], Any]
 
 MAX_BYTES_TO_HOST = 64 << 20
 """Copies to the CPU up to this size become real tensors."""
-
-_TRUE_FOR = ("isfinite", "all", "eq")
-"""What a single truth value of unknown data is taken to be true for: checks that a healthy run passes."""
 
 
 class DataDependent:
@@ -45,25 +43,25 @@ class DataDependent:
             _aten.unique_consecutive.default: self._unique_consecutive,
             _aten.bincount.default: self._bincount,
             _aten.repeat_interleave.Tensor: self._repeat_interleave,
+            _aten._pack_padded_sequence.default: self._pack_padded_sequence,
             _aten._to_copy.default: self._to_copy,
             _aten.is_pinned.default: lambda _func, _args, _kwargs: False,
             _aten._pin_memory.default: lambda _func, args, _kwargs: args[0],
         }
 
     def _item(self, _func: Any, args: Any, _kwargs: Any) -> Any:
-        value = known_value(args[0])
-        if value is not None:
-            return value.item()
-        dtype = args[0].dtype
-        if dtype is torch.bool:
-            answer: Any = args[0].__dict__.get("made_by", "") in _TRUE_FOR
-        elif dtype.is_complex:
-            answer = complex(1.0)
+        """A number read from the GPU. Every single number has a value, at worst an assumed one."""
+        source = args[0]
+        value = known_value(source)
+        if value is None:
+            answer: Any = 1.0 if source.dtype.is_floating_point else 1
         else:
-            answer = 1.0 if dtype.is_floating_point else 1
-        self._notes.add(
-            "assumed-value", f"a value read from the GPU{self._inside()} was taken to be {answer}"
-        )
+            with torch._C._DisableTorchDispatch():
+                answer = value.item()
+        if value is None or is_assumed(source):
+            self._notes.add(
+                "assumed-value", f"a value read from the GPU{self._inside()} was taken to be {answer}"
+            )
         return answer
 
     def _equal(self, _func: Any, args: Any, _kwargs: Any) -> bool:
@@ -160,6 +158,18 @@ class DataDependent:
                 )
         return repeats.new_empty((number,))
 
+    def _pack_padded_sequence(self, _func: Any, args: Any, _kwargs: Any) -> Any:
+        """Sequences laid side by side; their lengths lie on the CPU and are real."""
+        source, lengths, _batch_first = args
+        value = known_value(lengths)
+        if value is None:
+            return NotImplemented
+        with torch._C._DisableTorchDispatch():
+            longest = int(value.max())
+            sizes = (value[None, :] > torch.arange(longest)[:, None]).sum(1)
+            total = int(value.sum())
+        return source.new_empty((total, *source.shape[2:])), sizes
+
     def _to_copy(self, _func: Any, args: Any, kwargs: Any) -> Any:
         """A copy from the GPU to the CPU, as a real tensor: its known value, else ones."""
         source, device = args[0], kwargs.get("device")
@@ -184,8 +194,6 @@ class DataDependent:
         made = torch.empty_strided((count, dims), (1, max(count, 1)), dtype=torch.int64, device=source.device)
         value = known_value(source)
         if value is not None and isinstance(made, FakeTensor):
-            from .known_values import Known
-
             with torch._C._DisableTorchDispatch():
                 made.__dict__["known_value"] = (value.nonzero(), Known())
         return made
@@ -215,8 +223,12 @@ class DataDependent:
         )
 
     def _inside(self) -> str:
-        path = self._module_path()
-        return f" in {path}" if path else ""
+        return inside(self._module_path())
+
+
+def inside(path: str) -> str:
+    """ " in layers.*.mlp": where something was assumed; layers that differ only by number are one place."""
+    return " in " + re.sub(r"(?<![^.])\d+(?![^.])", "*", path) if path else ""
 
 
 def _is_mask(index: Any) -> bool:

@@ -11,7 +11,7 @@ A router's choice is not known, because weights are not. At initialisation it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,13 +29,18 @@ MAX_ROUTES = 1 << 12
 """Largest dimension of a choice that is drawn at random; a router chooses among fewer."""
 
 
+_FALSE_IN_A_HEALTHY_RUN = ("any", "isnan", "isinf", "lt", "gt", "ne")
+"""What a single truth value of unknown data is taken to be false for; checks such as `all` come out true."""
+
+
 class Known:
-    """A value shared by all views of it; void once something unknown was written to it."""
+    """Whose value it is: shared by all views, void once something unknown was written, maybe only assumed."""
 
-    __slots__ = ("valid",)
+    __slots__ = ("is_assumed", "valid")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_assumed: bool = False) -> None:
         self.valid = True
+        self.is_assumed = is_assumed
 
 
 def known_value(tensor: Any) -> torch.Tensor | None:
@@ -44,6 +49,12 @@ def known_value(tensor: Any) -> torch.Tensor | None:
         return tensor if isinstance(tensor, torch.Tensor) else None
     pair = tensor.__dict__.get("known_value")
     return pair[0] if pair is not None and pair[1].valid else None
+
+
+def is_assumed(tensor: FakeTensor) -> bool:
+    """Whether a known value rests on an assumption."""
+    pair = tensor.__dict__.get("known_value")
+    return pair is not None and pair[1].is_assumed
 
 
 class KnownValues:
@@ -64,6 +75,15 @@ class KnownValues:
         elif facts.mutates:
             _forget_written(func, args, kwargs)
 
+    def assume(self, facts: Overload, out: FakeTensor) -> None:
+        """After an operation on unknown tensors that made one number: a healthy run's."""
+        value: Any = 1
+        if out.dtype is torch.bool:
+            value = facts.name not in _FALSE_IN_A_HEALTHY_RUN
+        with torch._C._DisableTorchDispatch():
+            made = torch.tensor(value, dtype=out.dtype)
+        out.__dict__["known_value"] = (made, Known(is_assumed=True))
+
     def begin(self, facts: Overload, func: Any, args: Any, kwargs: Any, out: Any) -> None:
         """After an operation that knows its result by itself: a constant, a range, a choice."""
         if facts.chooses:
@@ -73,7 +93,7 @@ class KnownValues:
 
     def _compute(self, func: Any, args: Any, kwargs: Any, out: Any, *, shapes_only: bool = False) -> None:
         try:
-            owner = _owner(func, args)
+            owner = _owner(func, args, kwargs)
             values = _on_cpu(args, shapes_only=shapes_only)
             named = {name: _on_cpu(value) for name, value in kwargs.items() if name != "generator"}
             if "device" in named:
@@ -109,8 +129,8 @@ class KnownValues:
             self._on_choice()
 
 
-def _owner(func: Any, args: Any) -> Known:
-    """A view shares the fate of what it is a view of; anything else has its own."""
+def _owner(func: Any, args: Any, kwargs: Any) -> Known:
+    """A view shares the fate of what it is a view of; anything else has its own, as sure as what it is made from."""
     if (
         args
         and isinstance(args[0], FakeTensor)
@@ -119,7 +139,15 @@ def _owner(func: Any, args: Any) -> Known:
         pair = args[0].__dict__.get("known_value")
         if pair is not None:
             return pair[1]  # type: ignore[no-any-return]
-    return Known()
+    return Known(is_assumed=any(is_assumed(each) for each in _fakes((*args, *kwargs.values()))))
+
+
+def _fakes(values: Any) -> Iterator[FakeTensor]:
+    for value in values:
+        if isinstance(value, FakeTensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _fakes(value)
 
 
 def _is_small(out: Any) -> bool:

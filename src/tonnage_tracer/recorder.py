@@ -6,6 +6,7 @@ ours, or by torch), and what it made is noted. Kernels do not run. Everything co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import substitutes
 from .blocks import BEGIN, EMPTY_CACHE, END, MARK, Blocks
-from .data_dependent import DataDependent
+from .data_dependent import DataDependent, inside
 from .host import Host
 from .known_values import KnownValues
 from .modules import Modules
@@ -26,7 +27,7 @@ from .phases import Phases, Threads
 from .results import Results
 
 _PLAIN = frozenset((FakeTensor, torch.Tensor, torch.nn.Parameter))
-_current_stream = torch._C._cuda_getCurrentStream
+_current_stream, _current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]
@@ -52,6 +53,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         answers = DataDependent(self.notes, self.module_path)
         self._overloads = Overloads({**answers.handlers(), **substitutes.handlers()})
         self._streams: dict[int, int] = {0: 0}
+        self.elsewhere: dict[str, Callable[[Any, Any, dict[str, Any]], Any]] = {}
+        """Namespaces of operations that somebody else answers and notes: collectives."""
+        self.groups: dict[tuple[int, ...], None] = {}
+        """Ranks of the process groups on which a collective ran, in the order they first did."""
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compile as if nobody watched; what was compiled is recorded when it runs."""
+        return True
 
     def module_path(self) -> str:
         """Path of the module at work."""
@@ -68,7 +78,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def stream(self) -> int:
         """Small number of the current stream; 0 is the default one."""
-        identity = _current_stream(0)[0]
+        return self.stream_number(_current_stream(_current_device())[0])
+
+    def stream_number(self, identity: int) -> int:
+        """Small number of a stream."""
         found = self._streams.get(identity)
         if found is None:
             found = self._streams[identity] = len(self._streams)
@@ -85,6 +98,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         if facts.is_device_question:
             return args[0].device
         self.running = func
+        if func.namespace in self.elsewhere:
+            return self.elsewhere[func.namespace](func, args, named)
         if facts.is_view:
             return self._view(facts, func, args, named)
         signature = Signature(func, args, named)
@@ -107,7 +122,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         self, facts: Overload, func: Any, args: Any, kwargs: dict[str, Any], signature: Signature
     ) -> Any:
         key = signature.key
-        out = NotImplemented if facts.handler is None else facts.handler(func, args, kwargs)
+        out: Any = NotImplemented if facts.handler is None else facts.handler(func, args, kwargs)
         if out is not NotImplemented:
             key = None if key is None else (*key, _shapes(out))
         else:
@@ -123,6 +138,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         elif signature.num_known:
             all_known = signature.num_known == signature.num_tensors
             self._values.follow(facts, func, args, kwargs, out, all_known=all_known)
+        elif type(out) is FakeTensor and out.dim() == 0:
+            self._values.assume(facts, out)
         self._note(facts, key, func, args, kwargs, out)
         return out
 
@@ -142,14 +159,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         note = self.blocks.resized if facts.resizes else self.blocks.made
         for tensor in made:
             note(tensor.untyped_storage(), call, stream, phase)
-            if tensor.dtype is torch.bool and tensor.dim() == 0:
-                tensor.__dict__["made_by"] = facts.name
         self.blocks.event(END, call)
 
     def _noted_choice(self) -> None:
-        path = self.module_path()
-        inside = f" in {path}" if path else ""
-        self.notes.add("assumed-choice", f"the choice made by topk or argmax{inside} was taken to be random")
+        place = inside(self.module_path())
+        self.notes.add("assumed-choice", f"the choice made by topk or argmax{place} was taken to be random")
 
 
 def _tensors(out: Any) -> list[Any]:

@@ -13,6 +13,7 @@ import contextlib
 import gc
 import os
 import platform
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,8 +21,11 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from . import streams
 from .blocks import KINDS
+from .compiling import compiling
 from .disguises import disguised
+from .distributed import one_rank
 from .failing import CannotRecord, explain
 from .knobs import chosen_knobs
 from .ownership import CATEGORIES
@@ -67,6 +71,10 @@ class Recording:
         self._stack.enter_context(disguised(recorder))
         self._stack.enter_context(recorder.phases.watching())
         self._stack.enter_context(recorder.modules.watching())
+        self._stack.enter_context(streams.watching(recorder))
+        self._stack.enter_context(compiling(recorder, self._folder()))
+        world_size, rank = int(self._request.get("world_size") or 1), int(self._request.get("rank") or 0)
+        self._stack.enter_context(one_rank(recorder, world_size, rank))
         self._stack.enter_context(mode)
         self._stack.enter_context(recorder)
         recorder.mark("build")
@@ -74,6 +82,13 @@ class Recording:
 
     def __exit__(self, *failure: Any) -> None:
         self._stack.close()
+
+    def load(self, loader: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        """The build function, from a loader that runs the user's file."""
+        with self.explaining("Loading the file"):
+            build = loader()
+        self.settle()
+        return build
 
     def run(self, build: Callable[..., Any]) -> dict[str, Any]:
         """Build, run the steps, and put the trace together."""
@@ -114,7 +129,15 @@ class Recording:
                 failure, doing, file=file, operation=str(recorder.running), module=recorder.module_path()
             ) from failure
 
+    def _folder(self) -> str:
+        """Where compiled programs may be written: beside the result, which the parent throws away."""
+        output = self._request.get("output")
+        if output:
+            return os.path.join(os.path.dirname(output), "compiled")
+        return self._stack.enter_context(tempfile.TemporaryDirectory())
+
     def _begin_step(self, number: int) -> None:
+        self.recorder.blocks.synchronized()
         self.recorder.mark(f"step {number}")
         self.recorder.phases.begin_step()
         self.recorder.ownership.begin_step()
@@ -167,7 +190,7 @@ class Recording:
             "settings": settings(),
             "world_size": int(self._request.get("world_size") or 1),
             "rank": int(self._request.get("rank") or 0),
-            "groups": [],
+            "groups": [list(ranks) for ranks in recorder.groups],
             "notes": recorder.notes.as_data(),
             "seconds": time.monotonic() - self._started,
         }

@@ -20,6 +20,7 @@ def handlers() -> dict[Any, Handler]:
     for namespace, name, handler in (
         (_aten, "_grouped_mm", _grouped_mm),
         (_aten, "_amp_update_scale_", _amp_update_scale),
+        (_aten, "_cudnn_rnn_flatten_weight", _cudnn_rnn_flatten_weight),
         (_aten, "_cudnn_rnn", _cudnn_rnn),
         (_aten, "_cudnn_rnn_backward", _cudnn_rnn_backward),
     ):
@@ -61,6 +62,17 @@ def _grouped_mm(_func: Any, args: Any, kwargs: Any) -> Any:
 def _amp_update_scale(_func: Any, args: Any, _kwargs: Any) -> Any:
     """The scaler's own two numbers are updated in place."""
     return args[0]
+
+
+def _cudnn_rnn_flatten_weight(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """One buffer for all weights of a recurrent layer; the weights become views of it."""
+    weights = args[0]
+    flat = weights[0].new_empty((_weight_numel(weights),))
+    start = 0
+    for weight in weights:
+        weight.data = flat[start : start + weight.numel()].view(weight.shape)
+        start += weight.numel()
+    return flat
 
 
 def _cudnn_rnn(_func: Any, args: Any, _kwargs: Any) -> Any:
