@@ -79,6 +79,7 @@ class _Watcher:
     def run(self) -> Profile:
         found = self.found
         drawn = self._drawn_stretches()
+        wanted = sum(len(stretch.events) for stretch in drawn.values())
         samples: list[Sample] = []
         phase = "build"
         for moment in watch(self.program, repetition=self.repetition):
@@ -90,7 +91,7 @@ class _Watcher:
             self._count(moment)
             if moment.event >= 0:
                 self._compare(moment, phase)
-            if id(moment.stretch) in drawn:
+            if id(moment.stretch) in drawn and len(samples) < wanted:
                 samples.append(self._sample(moment, phase))
             found.peak_reserved = max(found.peak_reserved, moment.reserved)
         found.largest = self._largest()
@@ -100,11 +101,11 @@ class _Watcher:
         )
         return found
 
-    def _drawn_stretches(self) -> set[int]:
-        """The stretches of the last traced step (of the build, where no step was traced)."""
-        stretches: tuple[Stretch, ...] = self.program.stretches
+    def _drawn_stretches(self) -> dict[int, Stretch]:
+        """The stretches of the last traced step (of the build, where no step was traced); repetitions come later."""
+        stretches = self.program.stretches
         name = stretches[-1].name
-        return {id(stretch) for stretch in stretches if stretch.name == name}
+        return {id(stretch): stretch for stretch in stretches if stretch.name == name}
 
     def _count(self, moment: Moment) -> None:
         if moment.event >= 0:
