@@ -2,6 +2,7 @@
 
 from tonnage.planning.workload.durability import DiesWith, Durability
 from tonnage.planning.workload.value import (
+    UNBOUNDED,
     CheckpointTarget,
     GpuWish,
     Mount,
@@ -12,5 +13,6 @@ from tonnage.planning.workload.value import (
 )
 
 __all__ = [
-    "CheckpointTarget", "DiesWith", "Durability", "GpuWish", "Mount", "Role", "SpotUse", "Unknown", "Workload",
+    "UNBOUNDED", "CheckpointTarget", "DiesWith", "Durability", "GpuWish", "Mount", "Role", "SpotUse", "Unknown",
+    "Workload",
 ]  # fmt: skip

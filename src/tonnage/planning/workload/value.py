@@ -19,6 +19,8 @@ from tonnage.spec.run import Run
 
 GpuKind = Literal["none", "whole", "mig", "shared"]
 SpotUse = Literal["never", "allowed", "only", "unknown"]
+UNBOUNDED = 2**60
+"""Bytes of a memory volume that nothing but the node limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class Role:
     """Plain variables only; values that come from Secrets are never read."""
     mounts: tuple[Mount, ...] = ()
     shm_bytes: int | None = None
-    """Size of a memory volume at /dev/shm; None where there is none, and the runtime's 64 MiB hold."""
+    """Size of what is mounted at /dev/shm (UNBOUNDED where only the node limits it); None where nothing is, and
+    the runtime's 64 MiB hold."""
     container: str = ""
     """Name of the container that trains."""
 
