@@ -41,7 +41,7 @@ from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import Situation, obstacles_of
 from tonnage.planning.placing import Wanted, place_gang
-from tonnage.planning.pods import aimed_at, claims_of, wanted, with_amounts, without_claims
+from tonnage.planning.pods import aimed_at, claims_of, wanted, with_amounts, with_image, without_claims
 from tonnage.planning.protecting import risk_of
 from tonnage.planning.queues import ask_queue
 from tonnage.planning.recipes import samples_per_step
@@ -161,7 +161,8 @@ def _filled(
     roles = []
     for role in workload.roles:
         if role is trainer:
-            full = with_amounts(role, amounts_to_fill(needs)) if workload.run is not None else role
+            is_ours = workload.run is not None
+            full = with_image(with_amounts(role, amounts_to_fill(needs))) if is_ours else role
             aims = chosen is not None and several and workload.run is not None
             roles.append(aimed_at(full, chosen.gpu) if aims and chosen else full)
         else:

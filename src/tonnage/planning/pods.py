@@ -17,6 +17,7 @@ from tonnage.planning.placing import Wanted
 from tonnage.planning.workload import Role, Workload
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
+UNNAMED_IMAGE = "not-named-yet"
 
 
 def wanted(role: Role) -> Wanted:
@@ -28,6 +29,15 @@ def with_amounts(role: Role, amounts: Mapping[str, str]) -> Role:
     """The role with requests and limits filled in where its training container names none."""
     containers = tuple(
         _filled(container, amounts) if container.name == _trainer(role) else container
+        for container in role.pod.spec.containers
+    )
+    return _with_pod(role, replace(role.pod, spec=replace(role.pod.spec, containers=containers)))
+
+
+def with_image(role: Role) -> Role:
+    """The role with a stand-in for images not named yet: a plan may come before the image is built."""
+    containers = tuple(
+        container if container.image else replace(container, image=UNNAMED_IMAGE)
         for container in role.pod.spec.containers
     )
     return _with_pod(role, replace(role.pod, spec=replace(role.pod.spec, containers=containers)))

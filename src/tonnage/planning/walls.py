@@ -28,7 +28,7 @@ Standing = Literal["open", "wait", "never", "unknown"]
 class Wall:
     """One thing that may hold the run back, and where it stands."""
 
-    kind: Literal["quota", "limit range", "priority", "queue"]
+    kind: Literal["quota", "limit range", "priority", "pod", "queue"]
     name: str
     standing: Standing
     text: str
@@ -73,9 +73,12 @@ def ask_namespace(roles: Sequence[Wanted], namespace: str, snapshot: Snapshot) -
 
 
 def _refused(role: Wanted, message: str) -> Wall:
-    is_priority = "PriorityClass" in message
+    if "PriorityClass" in message:
+        kind: Literal["limit range", "priority", "pod"] = "priority"
+    else:
+        kind = "pod" if " is invalid: " in message else "limit range"
     return Wall(
-        kind="priority" if is_priority else "limit range",
+        kind=kind,
         name=role.name,
         standing="never",
         text=f"the API server would refuse the pods: {message}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
 from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
-from tonnage.planning.solver.setup import Setup, rebatched
+from tonnage.planning.solver.setup import Devices, Setup, rebatched
 from tonnage.planning.solver.space import Space, cuts
 
 
@@ -48,24 +48,25 @@ def single_fixes(space: Space, judge: Judge) -> list[Fix]:
 
 
 def _turn(knob: Knob, space: Space, base: Outcome, judge: Remembering) -> Fix | None:
-    """The least turn of one knob that fits."""
-    fitting = [
-        outcome
-        for setup in _turned(knob, space)
-        if (outcome := judge.outcome(setup)) is not None
-        and outcome.room.fits
-        and judge.obstacle(setup) is None
-    ]
-    return Fix(knob, min(fitting, key=lambda outcome: outcome.rank), base) if fitting else None
+    """The least turn of one knob that fits: values are tried from the gentlest on."""
+    for setup in _turned(knob, space, judge):
+        outcome = judge.outcome(setup)
+        if outcome is not None and outcome.room.fits and judge.obstacle(setup) is None:
+            return Fix(knob, outcome, base)
+    return None
 
 
-def _turned(knob: Knob, space: Space) -> Iterator[Setup]:
+def _turned(knob: Knob, space: Space, judge: Remembering) -> Iterator[Setup]:
+    """The base with one knob turned, the gentlest turn first."""
     base = space.base
     if knob == "micro_batch":
         smaller = [cut for cut in cuts(base, space) if cut.recipe.micro_batch < base.recipe.micro_batch]
         yield from reversed(smaller)
         return
-    for value in space_values(knob, space):
+    values = space_values(knob, space)
+    if knob == "devices":
+        values = tuple(sorted(space.devices, key=lambda devices: _strangeness(devices, base.devices, judge)))
+    for value in values:
         if value == value_of(knob, base):
             continue
         setup = with_value(knob, base, value)
@@ -74,6 +75,13 @@ def _turned(knob: Knob, space: Space) -> Iterator[Setup]:
         recipe = rebatched(setup.recipe, space.global_batch, base.recipe.micro_batch)
         if recipe is not None:
             yield replace(setup, recipe=recipe)
+
+
+def _strangeness(devices: Devices, asked: Devices, judge: Remembering) -> tuple[object, ...]:
+    """How far other devices are from those asked for: as many of another type, then more, then fewer."""
+    rate = judge.rate(devices)
+    difference = devices.count - asked.count
+    return (difference != 0, difference < 0, abs(difference), rate is None, rate or 0, str(devices))
 
 
 def space_values(knob: Knob, space: Space) -> tuple[object, ...]:
