@@ -26,7 +26,6 @@ from .recorder import Recorder
 @contextlib.contextmanager
 def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
     """Let `torch.compile` work on fake tensors; programs it writes go to `folder`."""
-    type(recorder).ignore_compile_internals = classmethod(lambda _cls: True)
     call, compile_ = torch._TorchCompileInductorWrapper.__call__, torch.compile
 
     @functools.lru_cache(maxsize=1)
@@ -66,7 +65,7 @@ def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Call
     try:
         with compiling_inductor.configured(wrapper.config) as patches:
             compiled: Callable[..., Any] = compile_fx(graph, inputs, config_patches=patches)
-    except Exception as failure:  # noqa: BLE001  whatever Inductor stumbles over, the graph itself runs
+    except Exception as failure:
         recorder.notes.add(
             "compile-eager",
             f"A compiled graph is recorded as if it were not compiled, an upper bound: "

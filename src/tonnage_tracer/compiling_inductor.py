@@ -61,7 +61,7 @@ class _Driver:
     def get_current_device(self) -> int:
         return 0
 
-    def get_current_stream(self, device: int = 0) -> int:
+    def get_current_stream(self, _device: int = 0) -> int:
         return 0
 
     def get_device_interface(self) -> Any:
@@ -121,7 +121,7 @@ def _prepare_memory() -> None:
     inductor_utils.copy_misaligned_inputs = lambda *_args, **_kwargs: ([], [])
     inductor_utils.remove_unaligned_input_idxs = lambda _inputs, static, *_args: static
     with contextlib.suppress(ImportError):
-        import torch._inductor.compile_fx as compile_fx
+        from torch._inductor import compile_fx
 
         compile_fx.remove_unaligned_input_idxs = inductor_utils.remove_unaligned_input_idxs
         compile_fx.copy_misaligned_inputs = inductor_utils.copy_misaligned_inputs
@@ -152,7 +152,8 @@ def _prepare_constants() -> None:
     from torch._inductor.fx_passes import joint_graph
 
     folder = joint_graph.UniformValueConstantFolder
-    run, peephole = ConstantFolder.run, getattr(folder, "_add_peephole_patterns", None)
+    run = ConstantFolder.run
+    peephole: Any = getattr(folder, "_add_peephole_patterns", None)
 
     def run_on_host(self: Any) -> Any:
         with _OnHost():
@@ -194,7 +195,7 @@ def _should_pad(_match: Any, first: Any, second: Any, operation: Any, _added: An
 @contextlib.contextmanager
 def configured(asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The settings a graph is compiled with: the user's, save those that need a device."""
-    import torch._inductor.config as config
+    from torch._inductor import config
 
     known = config.get_config_copy()
     yield {**asked, **{name: value for name, value in CONFIG.items() if name in known}}

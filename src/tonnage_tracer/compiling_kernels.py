@@ -66,7 +66,7 @@ class Kernel:
         del stream
         tensors = [
             (name, value)
-            for name, value in [*zip(self._arguments, args), *kwargs.items()]
+            for name, value in [*zip(self._arguments, args, strict=False), *kwargs.items()]
             if isinstance(value, torch.Tensor)
         ]
         if not self._is_chosen:
@@ -108,8 +108,8 @@ def _choice(source: str) -> Choice:
     scope: dict[str, Any] = {"__file__": "kernel.py"}
     text = f"{_PREAMBLE}import torch\n{source[begin:end]}def kernel():\n    pass\n"
     try:
-        exec(text, scope)  # noqa: S102  Inductor wrote it, to be run
-    except Exception:  # noqa: BLE001  a decorator of another make: then it is not timed
+        exec(text, scope)
+    except Exception:
         return Choice(1, ())
     made = scope["kernel"]
     return made if isinstance(made, Choice) else Choice(1, ())
@@ -135,7 +135,7 @@ def _time_configurations(tensors: Sequence[tuple[str, torch.Tensor]], changed: S
     for name, tensor in tensors:
         if name not in changed or not tensor.is_cuda:
             continue
-        extent = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
+        extent = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
         if tensor.numel() and extent * tensor.element_size() <= spare:
             spare -= extent * tensor.element_size()
             copies.append(torch.empty(extent, dtype=tensor.dtype, device="cuda"))

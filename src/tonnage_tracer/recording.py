@@ -16,6 +16,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -133,7 +134,7 @@ class Recording:
         """Where compiled programs may be written: beside the result, which the parent throws away."""
         output = self._request.get("output")
         if output:
-            return os.path.join(os.path.dirname(output), "compiled")
+            return str(Path(output).parent / "compiled")
         return self._stack.enter_context(tempfile.TemporaryDirectory())
 
     def _begin_step(self, number: int) -> None:
