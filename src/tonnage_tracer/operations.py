@@ -119,7 +119,10 @@ def _add_tensors(found: list[Described], value: Any) -> bool:
         found.append(describe_tensor(value))
         return True
     if isinstance(value, (list, tuple)):
-        return any(_add_tensors(found, each) for each in value)
+        before = len(found)
+        for each in value:  # every one of them: `any` would stop at the first
+            _add_tensors(found, each)
+        return len(found) > before
     return False
 
 
