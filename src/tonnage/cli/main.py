@@ -24,6 +24,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "check": ("tonnage.cli.check:check", "Report every mistake in Run, Team and Cluster documents at once."),
     "schema": ("tonnage.cli.schema:schema", "Print the JSON schema of a document kind, for editors."),
+    "estimate": (
+        "tonnage.cli.estimate:estimate",
+        "Say what a training step needs of a GPU, before one is held.",
+    ),
     "snapshot": ("tonnage.cli.snapshot:snapshot", "Show or save everything a cluster knows at this instant."),
     "doctor": ("tonnage.cli.doctor:doctor", "Say what a cluster can do for you, and why not."),
     "sandbox": ("tonnage.cli.sandbox:sandbox", "Run a real Kubernetes with GPU nodes on this machine."),
