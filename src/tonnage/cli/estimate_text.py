@@ -115,6 +115,9 @@ def _peak(estimate: Estimate) -> list[str]:
     for part, share in shares(estimate.parts):
         bar = SIGNS.get(part.name, "█") * max(1, round(share * BAR))
         lines.append(f"    {part.name:<13}{format_bytes(part.bytes):>9}  {share * 100:3.0f} %  {bar}")
+        if estimate.mode == "shape" and part.formula:
+            # What was worked out shows how; what was traced needs no formula.
+            lines += [" " * 17 + line for line in wrapped(f"= {part.formula}", width() - 17, indent="  ")]
     if estimate.phases:
         peaks = "   ".join(f"{phase.name} {format_bytes(phase.peak_allocated)}" for phase in estimate.phases)
         lines += [f"    {line}" for line in wrapped(f"by phase: {peaks}", width() - 4, indent="  ")]
