@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -85,6 +86,57 @@ def convolution_cases(device: str) -> Iterator[Case]:
         yield from _convolution(layer, _bounded(layer, 64), FP16, device, last=draw.random() < 0.5)
 
 
+MODELS = (
+    "alexnet convnext_small densenet121 efficientnet_b0 efficientnet_b2 efficientnet_b4 efficientnet_v2_s "
+    "mnasnet1_0 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small regnet_x_1_6gf regnet_x_8gf "
+    "regnet_y_1_6gf regnet_y_3_2gf resnet18 resnet34 resnet152 resnext50_32x4d shufflenet_v2_x1_0 squeezenet1_1 "
+    "vgg11_bn vgg19 wide_resnet50_2 maxvit_t"
+).split()
+
+
+def harvested_cases(device: str) -> Iterator[Case]:
+    """Convolutions of models people train, gathered by running the models on tensors without data."""
+    draw = random.Random(6)
+    seen: set[Any] = set()
+    for name in MODELS:
+        try:
+            layers = _layers_of(name, draw)
+        except Exception as error:  # a model that cannot be built without data must not take the others down
+            print(f"  {name}: {type(error).__name__}", flush=True)
+            continue
+        draw.shuffle(layers)
+        for layer in layers[:12]:
+            dtype, last = draw.choice(
+                ((FP32, False), (BF16, False), (BF16, False), (BF16, True), (FP16, False))
+            )
+            key = (layer, dtype, last)
+            if key not in seen:
+                seen.add(key)
+                yield from _convolution(layer, 0, dtype, device, last=last)
+
+
+def _layers_of(name: str, draw: random.Random) -> list[Any]:
+    """Distinct convolutions of a model at a drawn batch: batch, channels, side, kernel, stride, groups, padding."""
+    from torchvision import models
+
+    batch = draw.choice([16, 32, 48, 64, 96, 128, 192, 256])
+    found: set[Any] = set()
+
+    def note(module: torch.nn.Conv2d, inputs: Any, _output: Any) -> None:
+        shape = tuple(inputs[0].shape)
+        plain = (module.kernel_size, module.stride, module.padding, module.dilation)
+        found.add((shape, module.out_channels, module.groups, plain))
+
+    with torch.device("meta"):
+        model = models.get_model(name)
+        for module in model.modules():
+            if isinstance(module, torch.nn.Conv2d):
+                module.register_forward_hook(note)
+        with torch.no_grad():
+            model(torch.empty(batch, 3, 224, 224))
+    return sorted(each for each in found if math.prod(each[0]) < 2.5e8)
+
+
 def _bounded(layer: Any, batch: int) -> int:
     """A batch whose tensors stay under about 2 GB and whose work stays short."""
     narrow, wide, side, kernel, stride, groups = layer
@@ -93,22 +145,27 @@ def _bounded(layer: Any, batch: int) -> int:
 
 
 def _convolution(layer: Any, batch: int, dtype: torch.dtype, device: str, *, last: bool) -> Iterator[Case]:
-    narrow, wide, side, kernel, stride, groups = layer
-    padding = kernel // 2 if stride < kernel or kernel == 1 else 0
-    plain = ([stride] * 2, [padding] * 2, [1, 1], False, [0, 0], groups)
+    if batch:
+        narrow, wide, side, kernel, stride, groups = layer
+        padding = kernel // 2 if stride < kernel or kernel == 1 else 0
+        shape = (batch, narrow, side, side)
+        window, plain = (kernel, kernel), ([stride] * 2, [padding] * 2, [1, 1], False, [0, 0], groups)
+    else:
+        shape, wide, groups, (window, strides, paddings, dilation) = layer
+        plain = (list(strides), list(paddings), list(dilation), False, [0, 0], groups)
+    wanted = [shape[1] != 3, True, False]
 
     def laid(value: torch.Tensor) -> torch.Tensor:
         return value.to(memory_format=torch.channels_last) if last else value
 
     def ahead() -> tuple[Any, ...]:
-        image = laid(tensor((batch, narrow, side, side), dtype, device))
-        return image, laid(tensor((wide, narrow // groups, kernel, kernel), dtype, device)), None, *plain
+        weight = tensor((wide, shape[1] // groups, *window), dtype, device)
+        return laid(tensor(shape, dtype, device)), laid(weight), None, *plain
 
     def back() -> tuple[Any, ...]:
         image, weight, *_ = ahead()
-        out = (side + 2 * padding - kernel) // stride + 1
-        grad = laid(tensor((batch, wide, out, out), dtype, device))
-        return grad, image, weight, [0], *plain, [narrow != 3, True, False]
+        grad = torch.randn_like(aten.convolution.default(image, weight, None, *plain))
+        return grad, image, weight, [0], *plain, wanted
 
     yield Case("convolution", aten.convolution.default, ahead, kernels=8)
     yield Case("convolution", aten.convolution_backward.default, back, kernels=16)

@@ -43,6 +43,7 @@ SECTIONS: tuple[Section, ...] = (
     ("attention", attention_cases.attention_cases, 0.12),
     ("norms", norm_cases.norm_cases, 0.10),
     ("convolution", convolution_cases.convolution_cases, 0.20),
+    ("harvested", convolution_cases.harvested_cases, 0.0),
     ("optimizer", optimizer_cases.optimizer_cases, 0.05),
     ("moving", optimizer_cases.moving_cases, 0.02),
 )
@@ -59,11 +60,16 @@ def main() -> int:
     (options.out / "machine.json").write_text(json.dumps(_machine(device), indent=1))
     clock = Clock(device)
     failures = 0
-    with (options.out / "host.jsonl").open("w") as file:
-        failures += _host("cpu" if options.dry else device, file, HOST_SHARE * options.seconds, options.most)
+    wanted = set(filter(None, options.sections.split(",")))
+    if not wanted or "host" in wanted:
+        share = 1.0 / len(wanted) if wanted else HOST_SHARE
+        with (options.out / "host.jsonl").open("w") as file:
+            failures += _host("cpu" if options.dry else device, file, share * options.seconds, options.most)
     with (options.out / "operations.jsonl").open("w") as file:
         left_over = 0.0
-        for name, make, share in SECTIONS:
+        chosen = [each for each in SECTIONS if not wanted or each[0] in wanted]
+        for name, make, usual in chosen:
+            share = 1.0 / len(wanted) if wanted else usual
             allowed = share * options.seconds + left_over
             done, failed, spent = _section(make, clock, file, allowed, options)
             left_over = max(0.0, allowed - spent)
@@ -78,6 +84,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=130.0)
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument(
+        "--sections", default="", help="only these, separated by commas, sharing the time evenly"
+    )
     parser.add_argument("--most", type=int, default=10**6, help="cases per section (for a dry run)")
     return parser.parse_args()
 

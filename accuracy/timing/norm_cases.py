@@ -91,22 +91,23 @@ def _row_norms(rows: int, width: int, dtype: torch.dtype, device: str) -> Iterat
 
 def _image_norms(shape: Any, dtype: torch.dtype, device: str, *, last: bool) -> Iterator[Case]:
     channels = shape[1]
+    cudnn_dtype = torch.float16 if dtype is BF16 else dtype  # cuDNN's takes fp32 statistics beside fp16 only
 
-    def image() -> torch.Tensor:
+    def image(dtype: torch.dtype = dtype) -> torch.Tensor:
         made = tensor(shape, dtype, device)
         return made.to(memory_format=torch.channels_last) if last else made
 
     one = partial(tensor, (channels,), FP32, device)
     train = (True, 0.1, 1e-5)
     batch_norm = aten.cudnn_batch_norm.default
-    yield Case("norms", batch_norm, lambda: (image(), one(), one(), one(), one(), *train))
+    yield Case("norms", batch_norm, lambda: (image(cudnn_dtype), one(), one(), one(), one(), *train))
     yield Case("norms", aten.native_batch_norm.default, lambda: (image(), one(), one(), one(), one(), *train))
 
     def back() -> tuple[Any, ...]:
-        x = image()
+        x = image(cudnn_dtype)
         w = one()
         _, mean, variance, reserve = batch_norm(x, w, one(), one(), one(), *train)
-        return x, image(), w, one(), one(), mean, variance, 1e-5, reserve
+        return x, image(cudnn_dtype), w, one(), one(), mean, variance, 1e-5, reserve
 
     yield Case("norms", aten.cudnn_batch_norm_backward.default, back)
     yield Case(

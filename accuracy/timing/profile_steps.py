@@ -5,7 +5,7 @@ and after), seconds until the host has asked for everything, and, from one profi
 ran on the GPU with its shapes, strides and dtypes: how often, how many kernels, how long.
 
 All steps run in one process, because a fresh context for each would cost more time than the steps. What the
-profiler wrote is digested by child processes beside the next step, at low priority.
+profiler wrote is digested by child processes when all steps are done: beside a step they would slow its host down.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     chosen = _chosen(options)
     folder = Path(tempfile.mkdtemp(prefix="profiles-"))
-    digests: list[subprocess.Popen[bytes]] = []
+    profiles: list[Path] = []
     begin = time.perf_counter()
     with (options.out / "steps.jsonl").open("a") as file:
         for number, configuration in enumerate(chosen):
@@ -49,8 +49,8 @@ def main() -> int:
             file.flush()
             print(f"{time.perf_counter() - begin:6.1f} s  {_told(line)}", flush=True)
             if profile:
-                digests.append(_digest(profile, options.out / f"{configuration.name}.profile.json"))
-    for digest in digests:
+                profiles.append(profile)
+    for digest in [_digest(each, options.out / f"{each.stem}.profile.json") for each in profiles]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             digest.wait(timeout=60)
     return 0
@@ -63,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--compiled", action="store_true", help="only those that torch.compile makes")
     parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--without", default="", help="names, separated by commas")
     return parser.parse_args()
 
 
@@ -70,7 +71,8 @@ def _chosen(options: argparse.Namespace) -> list[Configuration]:
     """A shuffled order: if time ends, both halves and all families have been seen."""
     names = set(filter(None, options.only.split(",")))
     found = [each for each in configurations() if each.is_compiled == options.compiled or each.name in names]
-    found = [each for each in found if not names or each.name in names]
+    left_out = set(options.without.split(","))
+    found = [each for each in found if (not names or each.name in names) and each.name not in left_out]
     random.Random(1).shuffle(found)
     return found
 

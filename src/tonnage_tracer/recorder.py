@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import substitutes
+from . import accumulation, substitutes
 from .blocks import BEGIN, EMPTY_CACHE, END, MARK, Blocks
 from .data_dependent import DataDependent, inside
 from .host import Host
@@ -94,6 +94,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             if kind is not FakeTensor and kind not in _PLAIN:
                 return NotImplemented  # a wrapper: it takes itself apart, and its parts come by again
         named: dict[str, Any] = kwargs or {}
+        if func is accumulation.SUM and accumulation.is_in_place(args, named):
+            func = accumulation.SUM_IN_PLACE
         facts = self._overloads.of(func)
         if facts.is_device_question:
             return args[0].device

@@ -1,0 +1,62 @@
+"""Sums that autograd's engine makes in place, and would not make in place under fake tensors.
+
+Where several gradients flow into one tensor, the engine adds them up. It writes into the first when nobody else
+holds it (`can_accumulate_inplace` of torch/csrc/autograd/input_buffer.cpp), which saves one block of memory per sum;
+but never where a tensor is a subclass, as every fake tensor is. What the engine would do with real tensors is
+restated here: gradients are not recorded, the tensor is dense, and its storage has no other owner.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+SUM = torch.ops.aten.add.Tensor
+SUM_IN_PLACE = torch.ops.aten.add_.Tensor
+
+_engine_task = torch._C._current_graph_task_id
+_owners = torch._C._storage_Use_Count
+_ENGINE_CALLER = "_engine_run_backward"
+"""The function of torch/autograd/graph.py that calls the engine: the nearest Python frame of a nested backward."""
+
+_WRAPPERS = ("torch/_compile.py", "torch/_dynamo/eval_frame.py")
+"""Files of the functions torch puts around every dispatch mode, so that it is not compiled."""
+
+
+def is_in_place(args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2) -> bool:
+    """Whether this sum is the engine's own, and one it would make in place on a real device.
+
+    `depth` is how many frames lie between the engine and this function.
+    """
+    if kwargs or len(args) != 2 or _engine_task() == -1 or torch.is_grad_enabled():
+        return False
+    held, new = args
+    if type(held) is not FakeTensor or type(new) is not FakeTensor or held.dtype != new.dtype:
+        return False
+    if held.shape != new.shape or not _asked_by_engine(depth) or not _is_dense(held):
+        return False
+    storage = held.untyped_storage()
+    return bool(_owners(storage._cdata) == 2)  # the tensor's own, and the one just taken to look
+
+
+def _asked_by_engine(depth: int) -> bool:
+    """Whether no Python of a backward function stands between the engine and the sum."""
+    caller = sys._getframe(depth).f_back
+    while caller is not None and caller.f_code.co_filename.endswith(_WRAPPERS):
+        caller = caller.f_back
+    return caller is None or caller.f_code.co_name == _ENGINE_CALLER
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the elements fill their storage without gaps or overlaps, in whatever order."""
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= size
+    return True
