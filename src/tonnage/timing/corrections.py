@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-Point = tuple[tuple[float, ...], float]
-"""Features, and the logarithm of measured over guessed."""
+Point = tuple[tuple[float, ...], float, float]
+"""Features, the logarithm of measured over guessed, and how much it counts (a real step's more than a trial's)."""
 
 _REACH = 0.55
 """Octaves; a measurement this far away counts 0.6 times as much as one at the very spot."""
@@ -36,18 +36,19 @@ class Family:
 
     def __init__(self, points: Sequence[Point]) -> None:
         self.points = tuple(points)
-        self.mean = sum(value for _, value in points) / len(points) if points else 0.0
-        squares = sum((value - self.mean) ** 2 for _, value in points)
-        self.deviation = math.sqrt(squares / len(points)) if points else 0.35
+        total = sum(weight for *_, weight in points)
+        self.mean = sum(weight * value for _, value, weight in points) / total
+        squares = sum(weight * (value - self.mean) ** 2 for _, value, weight in points)
+        self.deviation = math.sqrt(squares / total)
 
     def at(self, features: tuple[float, ...]) -> Correction:
         """The correction at a place among the measurements."""
-        total, summed, squared = _PRIOR, _PRIOR * self.mean, _PRIOR * self.mean**2
-        nearest = min((_apart(features, place) for place, _ in self.points), default=math.inf)
+        apart = [_apart(features, place) for place, *_ in self.points]
         # Far from everything, the reach grows: the nearest still speak, only more softly.
-        reach = max(_REACH, 0.6 * math.sqrt(nearest)) if math.isfinite(nearest) else _REACH
-        for place, value in self.points:
-            weight = math.exp(-_apart(features, place) / (2.0 * reach * reach))
+        reach = max(_REACH, 0.6 * math.sqrt(min(apart)))
+        total, summed, squared = _PRIOR, _PRIOR * self.mean, _PRIOR * self.mean**2
+        for distance, (_, value, counts) in zip(apart, self.points, strict=True):
+            weight = counts * math.exp(-distance / (2.0 * reach * reach))
             total += weight
             summed += weight * value
             squared += weight * value * value

@@ -13,4 +13,4 @@ HOST: dict[str, Any] = {
     "by_phase": {"forward": 13e-6, "backward": 8e-6, "optimizer": 9e-6, "other": 8e-6},
     "by_kind": {"matrix": 5e-6, "convolution": 18e-6, "attention": 25e-6, "lists": 12e-6},
 }
-POINTS: dict[str, tuple[tuple[tuple[float, ...], float], ...]] = {}
+POINTS: dict[str, tuple[tuple[tuple[float, ...], float, float], ...]] = {}
