@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from tonnage.errors import Problem
 from tonnage.memory.shapes import presets
+from tonnage.memory.shapes.networks import network_names, network_shape
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
 
@@ -14,7 +15,7 @@ def find_shape(name: str, *, where: str | None = None) -> ModelShape:
     wanted = _plain(name)
     for known in preset_names():
         if _plain(known) == wanted:
-            found = presets.preset(known)
+            found = presets.preset(known) or network_shape(known)
             if found is not None:
                 return found
     near = get_close_matches(wanted, [_plain(known) for known in preset_names()], n=4, cutoff=0.5)
@@ -32,7 +33,7 @@ def find_shape(name: str, *, where: str | None = None) -> ModelShape:
 
 def preset_names() -> tuple[str, ...]:
     """Every name that `find_shape` answers."""
-    return presets.names()
+    return (*presets.names(), *network_names())
 
 
 def _plain(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tonnage.memory.ledger.families import decoder, gpt2
+from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, t5, vit
 from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tensors import Tensor
@@ -28,8 +28,27 @@ def _tokens(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor
     return machine.input(size, "int64", "tokens"), machine.input(size, "int64", "labels")
 
 
+def _images(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor, ...]:
+    side = recipe.image or shape.image
+    dtype = {"bf16": "bfloat16", "fp16": "float16"}.get(recipe.precision, "float32")
+    batch = recipe.micro_batch
+    return (
+        machine.input((batch, shape.channels, side, side), dtype, "images"),
+        machine.input((batch,), "int64", "labels"),
+    )
+
+
+_PROGRAMS = {
+    "gpt2": FamilyProgram(gpt2.weights, gpt2.loss, _tokens),
+    "llama": FamilyProgram(decoder.weights, decoder.loss, _tokens),
+    "mixtral": FamilyProgram(decoder.weights, decoder.loss, _tokens),
+    "bert": FamilyProgram(bert.weights, bert.loss, _tokens),
+    "t5": FamilyProgram(t5.weights, t5.loss, _tokens),
+    "vit": FamilyProgram(vit.weights, vit.loss, _images),
+    "convnet": FamilyProgram(convnet.weights, convnet.loss, _images),
+}
+
+
 def family_of(shape: ModelShape) -> FamilyProgram:
     """The program of a shape's family."""
-    if shape.family == "gpt2":
-        return FamilyProgram(gpt2.weights, gpt2.loss, _tokens)
-    return FamilyProgram(decoder.weights, decoder.loss, _tokens)
+    return _PROGRAMS[shape.family]

@@ -111,12 +111,17 @@ def repeat_heads(x: Tensor, groups: int) -> Tensor:
 def eager_attention(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, rate: float, softmax_dtype: str | None
 ) -> Tensor:
-    """The libraries' own spelt-out attention; the result still has heads before rows."""
+    """The libraries' own spelt-out attention; the result still has heads before rows.
+
+    `softmax_dtype`: fp32 and back to the query's dtype; None: back to the values' dtype; "": left as it is.
+    """
     groups = q.shape[1] // k.shape[1]
     k, v = repeat_heads(k, groups), repeat_heads(v, groups)
     weights = scale(matmul(q, transpose(k, 2, 3), "heads s"))
     if mask is not None:
         weights = add(weights, mask)
-    weights = to(softmax(weights, softmax_dtype), q.dtype if softmax_dtype else v.dtype)
+    weights = softmax(weights, softmax_dtype or None)
+    if softmax_dtype != "":
+        weights = to(weights, q.dtype if softmax_dtype else v.dtype)
     weights = dropout(weights, rate)
     return matmul(weights, v, "heads")

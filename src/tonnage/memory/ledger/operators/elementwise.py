@@ -220,3 +220,49 @@ def dropout(a: Tensor, rate: float) -> Tensor:
 
     track(machine, [out], [a], [mask], rule)
     return out
+
+
+def add_in_place(a: Tensor, b: Tensor) -> Tensor:
+    """a += b: saves nothing, makes nothing."""
+    machine = a.machine
+    machine.call_in_place("aten.add_.Tensor", a, b)
+    out = a.detached()
+
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+        (g,) = gradients
+        return [g, g]
+
+    track(machine, [out], [a, b], [], rule)
+    return out
+
+
+def in_place(a: Tensor, name: str, backward: str, *, needs_input: bool) -> Tensor:
+    """An activation over its own input; where its derivative needs the input, a copy is saved first."""
+    machine = a.machine
+    kept: list[Tensor] = []
+    if needs_input and a.requires_grad:
+        kept = [machine.elementwise("aten.clone.default", a)]
+    machine.call_in_place(name, a)
+    out = a.detached()
+
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+        (g,) = gradients
+        assert g is not None
+        return [machine.elementwise(backward, g, saved[0])]
+
+    track(machine, [out], [a], kept or [out], rule)
+    return out
+
+
+def activation(a: Tensor, name: str, *, keeps_input: bool) -> Tensor:
+    """Any other activation by its aten name."""
+    keep = _keeps_input if keeps_input else _keeps_result
+    return keep(a, f"aten.{name}.default", f"aten.{name}_backward.default")
+
+
+def thinned(a: Tensor) -> Tensor:
+    """Stochastic depth: a product with one random number per sample."""
+    machine = a.machine
+    noise_shape = (a.shape[0],) + (1,) * (len(a.shape) - 1)
+    noise = machine.call("aten.empty.memory_format", [], [(noise_shape, a.dtype, None, "1")])[0]
+    return mul(a, noise)

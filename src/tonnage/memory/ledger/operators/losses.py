@@ -28,7 +28,6 @@ def embedding(weight: Tensor, indices: Tensor, label: str = "d") -> Tensor:
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean negative log-likelihood: keeps the log-probabilities; backward makes two more tensors of their size."""
     machine = logits.machine
-    logits = full_precision(logits)
     chances = machine.elementwise("aten._log_softmax.default", logits)
 
     def of_chances(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
@@ -37,6 +36,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
         return [machine.elementwise("aten._log_softmax_backward_data.default", g, saved[0])]
 
     track(machine, [chances], [logits], [chances], of_chances)
+    chances = full_precision(chances)
     loss, weight = machine.call(
         "aten.nll_loss_forward.default",
         [chances, targets],

@@ -48,6 +48,15 @@ def rms_norm(x: Tensor, weight: Tensor, *, plus_one: bool = False) -> Tensor:
     return mul(weight, to(x, given))
 
 
+def t5_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """T5's RMSNorm: the product takes the input as it is, and only half-precision weights are cast back to."""
+    variance = mean_last(square(to(x, "float32")))
+    x = mul(x, rsqrt(add_constant(variance)))
+    if weight.dtype != "float32":
+        x = to(x, weight.dtype)
+    return mul(weight, x)
+
+
 def softmax(x: Tensor, dtype: str | None = None) -> Tensor:
     """Keeps its result; with a dtype it reads half and writes full precision in one pass."""
     machine = x.machine
@@ -63,4 +72,25 @@ def softmax(x: Tensor, dtype: str | None = None) -> Tensor:
         return [machine.elementwise("aten._softmax_backward_data.default", g, saved[0])]
 
     track(machine, [out], [x], [out], rule)
+    return out
+
+
+def normalized(x: Tensor) -> Tensor:
+    """`F.normalize` over the last dimension: keeps its input and the lengths, which autocast takes in fp32."""
+    machine = x.machine
+    dtype = "float32" if machine.autocast else x.dtype
+    small = (*x.shape[:-1], 1)
+    length = machine.call("aten.linalg_vector_norm.default", [x], [(small, dtype, None, "1")])[0]
+    length = machine.elementwise("aten.clamp_min.default", length)
+    out = machine.elementwise("aten.div.Tensor", x, length)
+
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+        (g,) = gradients
+        assert g is not None
+        direct = machine.elementwise("aten.div.Tensor", g, saved[1])
+        through = machine.elementwise("aten.mul.Tensor", g, saved[0])
+        machine.call_in_place("aten.add_.Tensor", direct, through)
+        return [direct]
+
+    track(machine, [out], [x], [x, length], rule)
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.memory.ledger.autograd import Gradients, Node, track
-from tonnage.memory.ledger.operators.elementwise import to
+from tonnage.memory.ledger.operators.elementwise import add, to
 from tonnage.memory.ledger.operators.views import expand, reshape, transpose
 from tonnage.memory.ledger.tensors import Tensor, count, is_contiguous
 
@@ -29,9 +29,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, label: str = "
     weight = half(weight)
     x = half(x)
     turned = transpose(weight, 0, 1)
+    fits_addmm = len(given) == 2 or is_contiguous(x.shape, x.stride)
     flat = reshape(x, (count(given[:-1]), given[-1]))
     if bias is None:
         out = mm(flat, turned, label)
+    elif not fits_addmm:
+        return add(reshape(mm(flat, turned, label), (*given[:-1], outs)), bias)
     else:
         out = addmm(bias, flat, turned, label)
     return reshape(out, (*given[:-1], outs))

@@ -110,19 +110,19 @@ def sliced(x: Tensor, dim: int, size: int) -> Tensor:
     return out
 
 
-def split(x: Tensor, sizes: Sequence[int], labels: Sequence[str] | None = None) -> list[Tensor]:
-    """Parts along the last dimension, made together; their gradients are joined by one copy."""
+def split(x: Tensor, sizes: Sequence[int], labels: Sequence[str] | None = None, dim: int = -1) -> list[Tensor]:
+    """Parts along a dimension, made together; their gradients are joined by one copy."""
     names = labels or [x.label] * len(sizes)
-    parts = [
-        _look(x, (*x.shape[:-1], size), x.stride, name) for size, name in zip(sizes, names, strict=True)
-    ]
+    dim %= len(x.shape)
     before, dtype, label, machine = x.shape, x.dtype, x.label, x.machine
+    shapes = [(*before[:dim], size, *before[dim + 1 :]) for size in sizes]
+    parts = [_look(x, shape, x.stride, name) for shape, name in zip(shapes, names, strict=True)]
 
     def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
         given = [g for g in gradients if g is not None]
         missing = [
-            machine.call("aten.zeros.default", [], [((*before[:-1], size), dtype, None, label)])[0]
-            for size, g in zip(sizes, gradients, strict=True)
+            machine.call("aten.zeros.default", [], [(shape, dtype, None, label)])[0]
+            for shape, g in zip(shapes, gradients, strict=True)
             if g is None
         ]
         return machine.call("aten.cat.default", given + missing, [(before, dtype, None, label)])
@@ -159,4 +159,20 @@ def contiguous(x: Tensor) -> Tensor:
         return gradients
 
     track(x.machine, [out], [x], [], rule)
+    return out
+
+
+def selected(x: Tensor, dim: int) -> Tensor:
+    """One item along a dimension; its gradient is a full tensor of zeros with the item put in."""
+    shape = (*x.shape[:dim], *x.shape[dim + 1 :])
+    stride = (*x.stride[:dim], *x.stride[dim + 1 :])
+    out = _look(x, shape, stride)
+    before, machine = x.shape, x.machine
+
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+        (g,) = gradients
+        assert g is not None
+        return machine.call("aten.select_backward.default", [g], [(before, g.dtype, None, g.label)])
+
+    track(machine, [out], [x], [], rule)
     return out
