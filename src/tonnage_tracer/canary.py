@@ -45,6 +45,8 @@ def report() -> dict[str, str]:
                 outcomes[name] = check(seen) or "ok"
             except Exception as failure:  # whatever it is, it is an answer
                 outcomes[name] = f"{type(failure).__name__}: {failure}"
+    # Torch remembers what "cuda" meant: after torch.cuda.set_device(3) these answers would be of another device.
+    FakeTensorMode.cache_clear()
     gc.collect()
     return outcomes
 

@@ -34,11 +34,8 @@ def _run(path: Path) -> Any:
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     sys.argv = [os.path.relpath(path)]
-    name = (
-        path.stem
-        if path.stem.isidentifier() and path.stem not in sys.modules
-        else f"step_{abs(hash(path.stem))}"
-    )
+    usable = path.stem.isidentifier() and path.stem not in sys.modules
+    name = path.stem if usable else "step_file"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise CannotRecord("not-python", f"{path.name} is not a Python file.", "Its name must end in .py.")

@@ -38,6 +38,7 @@ _CODES = {
     "not-python": "TRACE-031",
     "build-not-callable": "TRACE-031",
     "build-needs-arguments": "TRACE-031",
+    "build-returned-no-step": "TRACE-031",
     "unknown-knob": "TRACE-031",
     "no-fake-kernel": "TRACE-032",
     "needs-data": "TRACE-033",

@@ -94,6 +94,7 @@ EXPORT int cuMemsetD32Async(void) { return OK; }
     X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction)              \
     X(cuLinkCreate_v2) X(cuLinkAddData_v2) X(cuLinkComplete) X(cuFuncGetAttribute)                                  \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters) X(cuTensorMapEncodeTiled)        \
+    X(cuPointerGetAttribute)                                                                                        \
     X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle) X(cuMemGetAllocationPropertiesFromHandle)     \
     X(cuMemRetainAllocationHandle) X(cuMemGetAddressRange_v2) X(cuMulticastAddDevice) X(cuMulticastBindMem)         \
     X(cuMulticastCreate) X(cuMulticastUnbind) X(cuStreamWriteValue32_v2) X(cuCtxFromGreenCtx)                       \
