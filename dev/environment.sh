@@ -43,9 +43,10 @@ environment() {
     "$locked $1" | "$locked dev") return ;;
     esac
   fi
-  local dev=--no-dev
-  [ "$1" = dev ] && dev=--dev
+  local dev=--no-dev purpose="$1"
+  case "$(cat "$stamp" 2>/dev/null)" in *" dev") purpose=dev ;; esac # what the tests need is not taken away again
+  [ "$purpose" = dev ] && dev=--dev
   # Our own package is built anew: its native libraries lie beside their sources, not in what uv remembers of them.
   (cd "$project" && "$(find_uv)" sync --locked --quiet --python "$python" "$dev" --reinstall-package tonnage)
-  echo "$locked $1" >"$stamp"
+  echo "$locked $purpose" >"$stamp"
 }
