@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonnage.memory.trace import Operation, TensorInfo
 from tonnage.timing.tensors import total_bytes, total_read
-from tonnage.timing.work import Arithmetic, Work, base_name, octaves, rate_of
+from tonnage.timing.work import Arithmetic, Tiles, Work, base_name, octaves, rate_of
 
 _KERNELS = {
     "_scaled_dot_product_cudnn_attention": "cudnn",
@@ -44,11 +44,13 @@ def attention_work(operation: Operation, arithmetic: Arithmetic) -> Work | None:
             1.5 * causal,
             2.0 * (query.dtype == "float32"),
             1.0 * masked,
+            1.0 * bool(operation.scalars.get("dropout_p")),
         ),
         flops=2.0 * pairs * (width + wide) * products,
         rate=rate_of(query.dtype, tf32=arithmetic.matrix_tf32),
         bytes=float(total_read(operation.inputs) + total_bytes(operation.outputs)),
         kernels=3.0 if backward else 1.0,
+        tiles=Tiles(length, other, 0.5 * (width + wide), batch * heads),
     )
 
 

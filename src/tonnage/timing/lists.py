@@ -33,14 +33,24 @@ def list_work(operation: Operation) -> Work | None:
         (elements / _CHUNK + number / 2) / _BLOCKS_PER_LAUNCH,
         1.0,
     )
+    slow = _one_by_one(name, operation)
+    if slow:
+        launches = float(number)
     wide = max((element_bytes(each.dtype) for each in first), default=4)
     return Work(
         kind="lists",
-        family=name.removesuffix("_"),
+        family=name.removesuffix("_") + ("/one by one" if slow else ""),
         features=(octaves(moved), octaves(number), octaves(wide)),
         bytes=moved,
         kernels=launches,
     )
+
+
+def _one_by_one(name: str, operation: Operation) -> bool:
+    """Lists of several dtypes have no kernel of their own: each tensor gets its launch."""
+    if not name.startswith("_foreach_") or name in ("_foreach_copy_", "_foreach_norm"):
+        return False
+    return len({each.dtype for each in operation.inputs}) > 1
 
 
 def _lists(name: str, operation: Operation) -> tuple[int, int]:

@@ -6,14 +6,14 @@ given and write what it returns, at the pace of the elementwise operations that 
 
 from __future__ import annotations
 
-from tonnage.memory.trace import Operation
+from tonnage.memory.trace import Operation, TensorInfo
 from tonnage.timing.tensors import (
     FLOATING,
+    count,
     element_bytes,
     full_bytes,
     is_channels_last,
-    is_dense,
-    read_bytes,
+    is_packed,
     total_bytes,
     total_read,
     widest,
@@ -76,14 +76,38 @@ def memory_work(operation: Operation) -> Work:
     if name in WITHOUT_KERNEL:
         return FREE
     moved = traffic(operation, name)
-    family = name.removesuffix("_") if not name.endswith("__") else name
     return Work(
         kind="memory",
-        family=family,
+        family=_family(name),
         features=_features(operation, name, moved),
         bytes=moved,
         kernels=_KERNELS.get(name, 1.0),
+        steps=_steps(operation, name),
+        strands=_strands(operation, name),
     )
+
+
+def _family(name: str) -> str:
+    """In place or not is the same kernel; a copy is a copy by whatever name."""
+    plain = name.removesuffix("_") if not name.endswith("__") else name
+    return "copy" if plain in ("_to_copy", "clone", "copy") else plain
+
+
+def _steps(operation: Operation, name: str) -> float:
+    """A running sum down the columns goes row by row."""
+    dim = operation.scalars.get("dim")
+    if name not in ("cumsum", "cumprod", "logcumsumexp") or not isinstance(dim, int) or not operation.inputs:
+        return 0.0
+    shape = operation.inputs[0].shape
+    return shape[dim] / 40.0 if len(shape) > 1 and dim % len(shape) != len(shape) - 1 else 0.0
+
+
+def _strands(operation: Operation, name: str) -> float:
+    """Batch statistics of images whose channels lie apart are taken one channel to a block."""
+    if "batch_norm" not in name or not operation.inputs:
+        return 0.0
+    image = operation.inputs[0]
+    return float(image.shape[1]) if len(image.shape) > 2 and not is_channels_last(image) else 0.0
 
 
 def traffic(operation: Operation, name: str) -> float:
@@ -110,30 +134,50 @@ def traffic(operation: Operation, name: str) -> float:
 
 
 def _features(operation: Operation, name: str, moved: float) -> tuple[float, ...]:
-    """Size; then what makes kernels of one name differ: dtype, layout, length of the rows they work on."""
+    """Size; then what makes kernels of one name differ: dtypes, layout, length of the rows they work on."""
     tensors = (*operation.inputs, *operation.outputs)
     large = widest(tensors)
     width = 0.0
-    scattered = 0.0
-    if large is not None:
-        if name in _BY_ROW and large.shape:
+    if large is not None and large.shape:
+        if name in _BY_ROW:
             width = 0.7 * octaves(_row(operation, large.shape))
         elif name in _IMAGES and len(large.shape) > 1:
             width = 0.7 * octaves(large.shape[1])
-        most = full_bytes(large)
-        scattered = 1.5 * any(
-            not is_dense(each) and full_bytes(each) * 4 >= most and read_bytes(each) * 2 >= full_bytes(each)
-            for each in tensors
-        )
-        if name in _IMAGES:
-            scattered = 1.5 * is_channels_last(large)
-    sizes = [element_bytes(each.dtype) for each in tensors if each.dtype in FLOATING and each.shape]
-    narrow, wide = (min(sizes), max(sizes)) if sizes else (4, 4)
-    return octaves(moved), 0.75 * octaves(narrow), 0.75 * octaves(wide), scattered, width
+        elif name in _GATHERS or name in _SCATTERS or name.startswith("embedding"):
+            width = 0.4 * octaves(large.shape[-1])
+    layout = 2.0 * is_channels_last(large) if large is not None and name in _IMAGES else _layout(tensors)
+    read = widest(each for each in operation.inputs if each.dtype in FLOATING)
+    written = widest(each for each in operation.outputs if each.dtype in FLOATING) or read
+    into = element_bytes(written.dtype) if written else 4
+    return (
+        octaves(moved),
+        0.75 * octaves(element_bytes(read.dtype) if read else into),
+        0.75 * octaves(into),
+        layout,
+        width,
+    )
+
+
+def _layout(tensors: tuple[TensorInfo, ...]) -> float:
+    """How far from the simplest case, where all lie alike and are read in wide pieces.
+
+    0 all alike; 0.8 alike but of several dtypes; 1.6 some are repeated along a dimension; 2.4 some are strided.
+    """
+    full = max((count(each) for each in tensors), default=0)
+    large = [each for each in tensors if count(each) > 1]
+    if any(not is_packed(each) and 0 not in each.stride and count(each) == full for each in large):
+        return 2.4
+    if len({each.stride for each in large if count(each) == full and 0 not in each.stride}) > 1:
+        return 2.4
+    if any(count(each) < full or 0 in each.stride for each in large):
+        return 1.6
+    return 0.8 if len({each.dtype for each in large if each.dtype in FLOATING}) > 1 else 0.0
 
 
 def _row(operation: Operation, shape: tuple[int, ...]) -> float:
     """Length of what one reduction runs over; negative dims and none at all included."""
+    if "dim" not in operation.scalars and "normalized_shape" not in operation.scalars:
+        return 2.0**20  # all of it
     dims = operation.scalars.get("dim", operation.scalars.get("normalized_shape"))
     if "normalized_shape" in operation.scalars and isinstance(dims, list | tuple):
         return float(_product(each for each in dims if isinstance(each, int)))

@@ -20,7 +20,12 @@ def moving_work(operation: Operation) -> Work | None:
     if not {"cpu", "cuda"} <= sides:
         return None
     moved = float(total_bytes(operation.outputs or operation.inputs[:1]))
-    return Work(kind="moving", family="copy", features=(octaves(moved),), bytes=moved)
+    source = operation.inputs[-1 if base_name(operation) == "copy_" else 0]
+    pinned = operation.scalars.get("non_blocking") is True
+    away = "to device" if source.device == "cpu" else "to host"
+    return Work(
+        kind="moving", family=f"{away}{', pinned' if pinned else ''}", features=(octaves(moved),), bytes=moved
+    )
 
 
 def waits(operation: Operation) -> bool:

@@ -32,7 +32,18 @@ _FULL_TILES = ((128, 128, 0.80), (128, 64, 0.72), (64, 64, 0.62), (32, 32, 0.35)
 _SPLITS = (1, 2, 4, 8, 16)
 _MULTIPROCESSOR_FILL = 1.2e-6
 """Seconds until a tile's first product can begin, and to write its result."""
-_ATTENTION_SHARE = {"cudnn": 0.62, "flash": 0.42, "efficient": 0.30}
+_ATTENTION_BLOCK = 128
+_ATTENTION_PAIR = {  # microseconds of a multiprocessor for a block of queries against one of keys: fixed, per width
+    "cudnn": (0.75, 0.0067, 1.18),
+    "flash": (0.75, 0.0172, 1.30),
+    "efficient/half": (5.6, 0.012, 6.4),
+    "efficient/full": (14.0, 0.09, 16.0),
+}
+_ATTENTION_BLOCK_START = 1.5e-6
+_ATTENTION_BACKWARD = 2.75
+_H200_RATE_PER_MULTIPROCESSOR = 989.4e12 / 132
+_STRAND = 6e9
+"""Bytes per second that one block moves alone."""
 _CACHE_SPEEDUP = 1.6
 """How much faster bytes come where everything stays in the L2 cache."""
 
@@ -57,13 +68,15 @@ def first_guess(work: Work, facts: GpuFacts) -> float:
     moving = _moving(work, facts)
     start = START * max(1.0, work.kernels)
     if work.kind in ("memory", "lists"):
-        return start + moving
+        return start + moving + work.steps * _SEQUENTIAL_STEP
     return start + max(moving, _computing(work, facts)) + work.steps * _SEQUENTIAL_STEP
 
 
 def _moving(work: Work, facts: GpuFacts) -> float:
     """Seconds for the bytes; what fits into half the cache comes faster."""
     pace = facts.bandwidth * _BANDWIDTH_SHARE
+    if work.strands:
+        return work.bytes / min(0.4 * pace, work.strands * _STRAND)
     cached = facts.l2_bytes / 2
     if work.bytes <= cached:
         return work.bytes / (pace * _CACHE_SPEEDUP)
@@ -72,13 +85,34 @@ def _moving(work: Work, facts: GpuFacts) -> float:
 
 def _computing(work: Work, facts: GpuFacts) -> float:
     peak = facts.peak(work.rate)
-    if work.kind == "attention":
-        share = next((share for name, share in _ATTENTION_SHARE.items() if work.family.startswith(name)), 0.4)
-        return work.flops / (peak * share)
+    if work.kind == "attention" and work.tiles is not None:
+        return _attending(work, work.tiles, facts)
     if work.tiles is None or work.family.startswith("depthwise"):
         return work.flops / (peak * 0.3)
     passes = max(1.0, work.kernels / 2) if work.kind == "convolution" else 1.0
     return passes * _in_waves(work.tiles, facts, peak, full=work.rate == "fp32")
+
+
+def _attending(work: Work, sizes: Tiles, facts: GpuFacts) -> float:
+    """Blocks of queries, each against all blocks of keys that it may see."""
+    kernel = work.family.split("/")[0]
+    full = work.rate in ("fp32", "tf32")
+    fixed, per_width, least = _ATTENTION_PAIR[
+        f"efficient/{'full' if full else 'half'}" if kernel == "efficient" else kernel
+    ]
+    slower = _H200_RATE_PER_MULTIPROCESSOR * facts.sm_count / facts.peak("fp16")
+    pair = max(least, fixed + per_width * sizes.depth) * 1e-6 * slower
+    if work.family.endswith("backward"):
+        pair *= _ATTENTION_BACKWARD
+    queries, keys = math.ceil(sizes.rows / _ATTENTION_BLOCK), math.ceil(sizes.columns / _ATTENTION_BLOCK)
+    causal = (
+        work.flops / (2.5 if work.family.endswith("backward") else 1.0)
+        < 3.0 * sizes.batch * sizes.rows * sizes.columns * sizes.depth
+    )
+    pairs = queries * (keys + 1) / 2 if causal else queries * keys
+    whole = sizes.batch * (pairs * pair + queries * _ATTENTION_BLOCK_START) / facts.sm_count
+    longest = keys * pair + _ATTENTION_BLOCK_START
+    return max(longest, whole + 0.3 * longest)
 
 
 def _in_waves(tiles: Tiles, facts: GpuFacts, peak: float, *, full: bool) -> float:

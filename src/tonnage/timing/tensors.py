@@ -66,6 +66,16 @@ def is_dense(tensor: TensorInfo) -> bool:
     return True
 
 
+def is_packed(tensor: TensorInfo) -> bool:
+    """Whether its elements fill their memory without holes or repeats, in whatever order."""
+    expected = 1
+    for step, size in sorted(zip(tensor.stride, tensor.shape, strict=False)):
+        if size != 1 and step != expected:
+            return False
+        expected *= size if size != 1 else 1
+    return True
+
+
 def is_channels_last(tensor: TensorInfo) -> bool:
     """Whether an image lies with its channels innermost."""
     return len(tensor.shape) in (4, 5) and tensor.shape[1] > 1 and tensor.stride[1:2] == (1,)

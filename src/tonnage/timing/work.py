@@ -59,6 +59,8 @@ class Work:
     tiles: Tiles | None = None
     steps: float = 0.0
     """Pieces that must wait for each other (a recurrent layer's time steps)."""
+    strands: float = 0.0
+    """Pieces that can move bytes side by side, where they are few (a channel each); 0 where they are many."""
 
 
 FREE = Work("free", "free", kernels=0.0)
