@@ -24,8 +24,8 @@ COMPILER = 145 * MIB
 """Dynamo, AOTAutograd and Inductor in the rank itself, at their peak."""
 COMPILE_POOL = 335 * MIB
 """The process that Inductor's workers are forked from."""
-COMPILE_WORKER = 150 * MIB
-"""One of its workers while it compiles; 9 MiB while it waits. Not measured under load: an assumption."""
+COMPILE_WORKER = 100 * MIB
+"""One of its workers after it compiled; 9 MiB before. Not measured under load: an assumption."""
 MOST_COMPILE_WORKERS = 32
 
 FORKED_WORKER = 18 * MIB
@@ -49,9 +49,9 @@ SAVE_BUFFERS = 10 * MIB
 """Any save: writer's buffers and the kernel's bookkeeping for the file."""
 
 NCCL_SHM_PER_RANK = 64 * MIB
+"""Room for NCCL's transport through shared memory between ranks of a pod."""
 DEFAULT_SHM = 64 * MIB
 """What a container runtime gives /dev/shm where nothing is mounted."""
-"""Room for NCCL's transport through shared memory between ranks of a pod."""
 
 CACHE_FLOOR_GPU = 2 * GIB
 CACHE_FLOOR_CPU = GIB // 2
@@ -70,3 +70,5 @@ CORES_PER_GPU_RANK = 1500
 """Thousandths: the thread that launches kernels is never idle; autograd's, pinning and NCCL's take turns."""
 CORES_PER_CPU_RANK = 1000
 CORES_PER_WORKER = 1000
+CORES_WHILE_COMPILING = 4
+"""Cores per rank worth allowing for the minutes of compiling."""

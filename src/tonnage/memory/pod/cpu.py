@@ -34,9 +34,12 @@ def cpu_need(wish: PodWish) -> CpuNeed:
     ]
     parts = [part for part in parts if part.amount]
     request = sum(part.amount for part in parts)
-    burst = wish.ranks * compile_workers(wish) * 1000 if wish.compiles else 0
+    burst = wish.ranks * min(compile_workers(wish), c.CORES_WHILE_COMPILING) * 1000 if wish.compiles else 0
     if burst:
-        formula = f"{wish.ranks} ranks x {compile_workers(wish)} workers while compiling, limit only"
+        formula = (
+            f"{wish.ranks} ranks x {burst // wish.ranks // 1000} cores while compiling, in the limit only; "
+            f"{compile_workers(wish)} workers each could use more"
+        )
         parts.append(
             NeedPart("compile workers", burst, formula, "estimated", "env TORCHINDUCTOR_COMPILE_THREADS")
         )

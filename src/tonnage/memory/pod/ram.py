@@ -78,11 +78,10 @@ def _compiling(wish: PodWish) -> NeedPart:
 
 
 def compile_workers(wish: PodWish) -> int:
-    """Inductor's processes per rank: as told, else its own rule, the machine's cores up to 32 shared by ranks."""
+    """Inductor's processes per rank: as told, else its own rule, the machine's cores up to 32 for every rank."""
     if wish.compile_workers:
         return wish.compile_workers
-    cores = wish.cores_per_node or c.MOST_COMPILE_WORKERS
-    return max(1, min(c.MOST_COMPILE_WORKERS, cores // max(wish.ranks, 1)))
+    return max(1, min(c.MOST_COMPILE_WORKERS, wish.cores_per_node or c.MOST_COMPILE_WORKERS))
 
 
 def _resident(wish: PodWish) -> list[NeedPart]:
