@@ -82,12 +82,14 @@ class _Watcher:
         wanted = sum(len(stretch.events) for stretch in drawn.values())
         samples: list[Sample] = []
         phase = "build"
+        stretch: Stretch | None = None
         for moment in watch(self.program, repetition=self.repetition):
-            call = self.trace.calls[moment.call] if moment.call >= 0 else None
-            if call is not None:
-                phase = self.trace.phases[call.phase]
-            elif not moment.stretch.is_step:
-                phase = "build"
+            if moment.call >= 0:
+                phase = self.trace.phases[self.trace.calls[moment.call].phase]
+            elif moment.stretch is not stretch:
+                # What is dropped before a step's first call belongs to that call's phase, not to the last step's end.
+                phase = self._first_phase(moment.stretch)
+            stretch = moment.stretch
             self._count(moment)
             if moment.event >= 0:
                 self._compare(moment, phase)
@@ -101,11 +103,17 @@ class _Watcher:
         )
         return found
 
+    def _first_phase(self, stretch: Stretch) -> str:
+        call = next((call for call in stretch.calls if call >= 0), None)
+        if call is None or not stretch.is_step:
+            return "other" if stretch.is_step else "build"
+        return self.trace.phases[self.trace.calls[call].phase]
+
     def _drawn_stretches(self) -> dict[int, Stretch]:
         """The stretches of the last traced step (of the build, where no step was traced); repetitions come later."""
-        stretches = self.program.stretches
-        name = stretches[-1].name
-        return {id(stretch): stretch for stretch in stretches if stretch.name == name}
+        busy = [stretch for stretch in self.program.stretches if stretch.events]
+        steps = [stretch for stretch in busy if stretch.is_step] or busy
+        return {id(stretch): stretch for stretch in steps if stretch.name == steps[-1].name}
 
     def _count(self, moment: Moment) -> None:
         if moment.event >= 0:
