@@ -28,7 +28,9 @@ MIB = 1024**2
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--python", required=True, help="interpreter of a training environment")
-    parser.add_argument("--only", default="", help="only cases whose name contains this; the others stay as they are")
+    parser.add_argument(
+        "--only", default="", help="only cases whose name contains this; the others stay as they are"
+    )
     chosen = parser.parse_args()
     table: dict[str, Any] = json.loads(TABLE.read_text()) if chosen.only and TABLE.exists() else {"cases": {}}
     table["versions"] = _versions(chosen.python)

@@ -67,19 +67,46 @@ RUNS: tuple[Case, ...] = (
     Case(
         "run with a large model",
         "training",
-        _RUN | {"ranks": 1, "width": 2048, "layers": 16, "batch_mib": 4, "workers": 2, "load": "bin", "save": "file"},
+        _RUN
+        | {
+            "ranks": 1,
+            "width": 2048,
+            "layers": 16,
+            "batch_mib": 4,
+            "workers": 2,
+            "load": "bin",
+            "save": "file",
+        },
         needs_folder=True,
     ),
     Case(
         "run with large batches",
         "training",
-        _RUN | {"ranks": 1, "width": 512, "layers": 4, "batch_mib": 32, "workers": 3, "load": "none", "save": "file"},
+        _RUN
+        | {
+            "ranks": 1,
+            "width": 512,
+            "layers": 4,
+            "batch_mib": 32,
+            "workers": 3,
+            "load": "none",
+            "save": "file",
+        },
         needs_folder=True,
     ),
     Case(
         "run of two ranks, saving in the background",
         "training",
-        _RUN | {"ranks": 2, "width": 1024, "layers": 16, "batch_mib": 8, "workers": 2, "load": "bin", "save": "async"},
+        _RUN
+        | {
+            "ranks": 2,
+            "width": 1024,
+            "layers": 16,
+            "batch_mib": 8,
+            "workers": 2,
+            "load": "bin",
+            "save": "async",
+        },
         needs_folder=True,
     ),
 )

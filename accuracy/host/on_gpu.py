@@ -41,7 +41,9 @@ def children() -> list[dict[str, int]]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                parents[int(folder.name)] = int(folder.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(folder.name)] = int(
+                    folder.joinpath("stat").read_text().rpartition(")")[2].split()[1]
+                )
             except (OSError, IndexError):
                 continue
     below, found = {os.getpid()}, []
@@ -84,7 +86,9 @@ def main() -> None:
     a = torch.randn(1024, 1024, device="cuda")
     (a @ a).sum().item()
     marks["matmul"] = held()
-    torch.nn.functional.conv2d(torch.randn(4, 3, 64, 64, device="cuda"), torch.randn(8, 3, 3, 3, device="cuda"))
+    torch.nn.functional.conv2d(
+        torch.randn(4, 3, 64, 64, device="cuda"), torch.randn(8, 3, 3, 3, device="cuda")
+    )
     q = torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16)
     torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).sum().item()
     marks["convolution and attention"] = held()

@@ -55,7 +55,6 @@ def loader(
     import torch
     from torch.utils.data import DataLoader
 
-
     dataset = _Samples(samples * batches, batch_mib * MIB // samples, objects, arrays_mib)
     dataset.touch()
     mark("before", dataset_objects=objects)
@@ -243,7 +242,8 @@ def training(ranks: int, folder: str, **how: Any) -> None:
     context = multiprocessing.get_context("spawn")
     barrier, queue = context.Barrier(ranks + 1), context.Queue()
     started = [
-        context.Process(target=_train, args=(rank, ranks, folder, how, barrier, queue)) for rank in range(ranks)
+        context.Process(target=_train, args=(rank, ranks, folder, how, barrier, queue))
+        for rank in range(ranks)
     ]
     for process in started:
         process.start()

@@ -38,7 +38,9 @@ class Charge:
 
     def at_least(self, other: Charge) -> Charge:
         """The larger of each part."""
-        return Charge(*(max(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True)))
+        return Charge(
+            *(max(mine, theirs) for mine, theirs in zip(self._parts(), other._parts(), strict=True))
+        )
 
     def _parts(self) -> tuple[int, int, int, int]:
         return self.anon, self.shmem, self.file, self.kernel
@@ -104,7 +106,9 @@ class Cgroup:
             time.sleep(0.02)
 
 
-def watch(command: list[str], *, limit: int | None = None, environment: dict[str, str] | None = None) -> Watched:
+def watch(
+    command: list[str], *, limit: int | None = None, environment: dict[str, str] | None = None
+) -> Watched:
     """Run a program that stops at marks, and say what it held at each."""
     group = Cgroup(f"tonnage-host-{os.getpid()}-{time.monotonic_ns()}", limit)
     try:
@@ -113,7 +117,9 @@ def watch(command: list[str], *, limit: int | None = None, environment: dict[str
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | (environment or {}) | {"TONNAGE_CGROUP": str(group.path), "OMP_NUM_THREADS": "1"},
+            env=os.environ
+            | (environment or {})
+            | {"TONNAGE_CGROUP": str(group.path), "OMP_NUM_THREADS": "1"},
         )
         return _follow(process, group)
     finally:

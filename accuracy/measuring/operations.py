@@ -11,8 +11,8 @@ import argparse
 import gzip
 import json
 import random
+import signal
 import time
-from itertools import chain
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,9 @@ def convolutions(seed: int = 1) -> list[tuple[str, Callable[[], Any]]]:
     """Distinct convolutions of torchvision's models at several batches, types and layouts, shuffled."""
     found: set[tuple[Any, ...]] = set()
     for name in VISION:
-        with torch.device("cpu" if name.startswith("regnet") else "meta"):  # regnet reads values while it is built
+        with torch.device(
+            "cpu" if name.startswith("regnet") else "meta"
+        ):  # regnet reads values while it is built
             model = torchvision.models.get_model(name).to("meta")
         pixels = {"inception_v3": 299, "efficientnet_b3": 300, "efficientnet_b5": 456}.get(name, 224)
 
@@ -410,23 +412,33 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=150)
     options = parser.parse_args()
     started = time.monotonic()
-    cases = chain(attention(), others(), convolutions())
-    results, failures = [], []
-    for label, run in cases:
-        if time.monotonic() - started > options.limit:
-            print("out of time at", label)
-            break
-        try:
-            results.append([label, observed(run)])
-        except Exception as failure:
-            failures.append([label, f"{type(failure).__name__}: {failure}"[:300]])
-            torch.cuda.empty_cache()
-    print(
-        f"{len(results)} cases, {len(failures)} failed, {time.monotonic() - started:.0f} s",
-        failures[:5],
-    )
-    with gzip.open(options.out / "operations.json.gz", "wt") as stream:
-        json.dump({"results": results, "failures": failures}, stream, separators=(",", ":"))
+    kinds = {"attention": attention, "others": others, "convolutions": lambda: iter(convolutions())}
+    shares = {"attention": 0.15, "others": 0.5, "convolutions": 1.0}
+    failures: list[list[str]] = []
+    count = 0
+    signal.signal(signal.SIGALRM, _give_up)
+    with gzip.open(options.out / "operations.jsonl.gz", "wt") as stream:
+        for kind, cases in kinds.items():
+            for label, run in cases():
+                if time.monotonic() - started > options.limit * shares[kind]:
+                    print("out of time at", label, flush=True)
+                    break
+                signal.alarm(8)
+                try:
+                    stream.write(json.dumps([label, observed(run)], separators=(",", ":")) + "\n")
+                    count += 1
+                except Exception as failure:
+                    failures.append([label, f"{type(failure).__name__}: {failure}"[:300]])
+                    torch.cuda.memory._record_memory_history(enabled=None)
+                    torch.cuda.empty_cache()
+                signal.alarm(0)
+            stream.flush()
+            print(kind, count, f"{time.monotonic() - started:.0f} s", flush=True)
+    print(f"{len(failures)} failed", failures[:8])
+
+
+def _give_up(number: int, frame: Any) -> None:
+    raise TimeoutError("took longer than 8 s")
 
 
 if __name__ == "__main__":

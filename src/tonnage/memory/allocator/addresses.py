@@ -1,53 +1,119 @@
 """Where the driver puts a new segment.
 
 Two cached blocks of one size are told apart by their addresses, and a step has thousands of equal blocks, so the
-order of addresses decides fragmentation too. The model: rising ranges, and a range that was given back is used
-again, the lowest that is large enough first. That is an assumption about the driver, not something it documents;
-the recorded allocator histories that the tests replay are what holds it to the truth. Only the order matters, so
-the base is arbitrary.
+order of addresses decides fragmentation too. No document describes it; this is what the addresses of segments on an
+H200 (driver 580, CUDA 13) show, in runs with and without memory pressure:
+
+- device memory is reserved in ranges that are multiples of 32 MiB, from high addresses down, the highest hole that
+  has room to spare first;
+- what a segment leaves over of its range serves later segments that are small enough, the lowest such place first,
+  and only where there is none a new range is reserved;
+- a range goes back when its last segment does.
+
+Only the order matters, so the top is arbitrary.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-BASE = 1 << 32
+RANGE = 32 << 20
+TOP = 1 << 46
 
 
 class AddressSpace:
     """Virtual addresses of one device."""
 
-    __slots__ = ("_end", "_holes", "_sizes")
+    __slots__ = ("_bottom", "_holes", "_homes", "_places", "_ranges", "_rooms")
 
     def __init__(self) -> None:
-        self._end = BASE
-        self._holes: list[int] = []
-        """Starts of returned ranges, rising; `_sizes` has their lengths."""
-        self._sizes: dict[int, int] = {}
+        self._bottom = TOP
+        """Below it nothing was ever reserved."""
+        self._holes: list[tuple[int, int]] = []
+        """Ranges that were given back: (start, size), rising, neighbours made one."""
+        self._places: list[int] = []
+        """Starts of free places inside reserved ranges, rising; `_rooms` has their sizes."""
+        self._rooms: dict[int, int] = {}
+        self._homes: dict[int, int] = {}
+        """Which range a segment or a free place lies in, by its start."""
+        self._ranges: dict[int, tuple[int, int]] = {}
+        """Size of every reserved range, and the segments in it."""
 
     def take(self, size: int) -> int:
         """Where a segment of this size goes."""
-        sizes = self._sizes
-        for place, start in enumerate(self._holes):
-            room = sizes[start]
-            if room >= size:
-                del self._holes[place], sizes[start]
-                if room > size:
-                    self._holes.insert(place, start + size)
-                    sizes[start + size] = room - size
-                return start
-        start = self._end
-        self._end += size
-        return start
+        for place in self._places:
+            if self._rooms[place] >= size:
+                return self._settle(place, size)
+        home = self._reserve(-(-size // RANGE) * RANGE)
+        return self._settle(home, size)
 
     def give_back(self, start: int, size: int) -> None:
-        """A segment returns to the driver; neighbouring holes become one."""
-        holes, sizes = self._holes, self._sizes
-        after = bisect_left(holes, start)
-        if after < len(holes) and start + size == holes[after]:
-            size += sizes.pop(holes.pop(after))
-        if after > 0 and holes[after - 1] + sizes[holes[after - 1]] == start:
-            sizes[holes[after - 1]] += size
-            return
-        insort(holes, start)
-        sizes[start] = size
+        """A segment returns to the driver."""
+        home = self._homes[start]
+        whole, segments = self._ranges[home]
+        self._ranges[home] = (whole, segments - 1)
+        self._add_place(start, size, home)
+        if segments == 1:
+            self._release(home, whole)
+
+    def _settle(self, place: int, size: int) -> int:
+        """Put a segment at the start of a free place."""
+        home, room = self._homes[place], self._rooms.pop(place)
+        self._places.pop(bisect_left(self._places, place))
+        if room > size:
+            insort(self._places, place + size)
+            self._rooms[place + size] = room - size
+            self._homes[place + size] = home
+        whole, segments = self._ranges[home]
+        self._ranges[home] = (whole, segments + 1)
+        return place
+
+    def _add_place(self, start: int, size: int, home: int) -> None:
+        """A free place inside a range; neighbours become one."""
+        position = bisect_left(self._places, start)
+        if position < len(self._places):
+            after = self._places[position]
+            if after == start + size and self._homes[after] == home:
+                del self._places[position], self._homes[after]
+                size += self._rooms.pop(after)
+        if position > 0:
+            before = self._places[position - 1]
+            if before + self._rooms[before] == start and self._homes[before] == home:
+                self._rooms[before] += size
+                del self._homes[start]
+                return
+        self._places.insert(position, start)
+        self._rooms[start] = size
+
+    def _reserve(self, size: int) -> int:
+        """A new range, all of it free."""
+        start = self._from_holes(size)
+        if start is None:
+            self._bottom -= size
+            start = self._bottom
+        self._ranges[start] = (size, 0)
+        self._homes[start] = start
+        insort(self._places, start)
+        self._rooms[start] = size
+        return start
+
+    def _from_holes(self, size: int) -> int | None:
+        """The upper end of the highest hole with room to spare."""
+        for number in range(len(self._holes) - 1, -1, -1):
+            start, room = self._holes[number]
+            if room > size:
+                self._holes[number] = (start, room - size)
+                return start + room - size
+        return None
+
+    def _release(self, home: int, size: int) -> None:
+        """Give a range without segments back."""
+        self._places.pop(bisect_left(self._places, home))
+        del self._rooms[home], self._homes[home], self._ranges[home]
+        position = bisect_left(self._holes, (home, 0))
+        if position < len(self._holes) and self._holes[position][0] == home + size:
+            size += self._holes.pop(position)[1]
+        if position > 0 and sum(self._holes[position - 1]) == home:
+            before = self._holes.pop(position - 1)
+            home, size, position = before[0], before[1] + size, position - 1
+        self._holes.insert(position, (home, size))

@@ -1,0 +1,172 @@
+"""Fits the committed calibration to what the device measured, and reports it on the other half.
+
+    python -m accuracy.timing.fit --results FOLDER [FOLDER ...] --traces FOLDER [--write]
+
+Kernels and the host's pace are fitted to the calibration half of the measured set, the micro-benchmarks and the small
+steps. The width of the interval comes from the calibration half too, each step predicted without its own profile.
+The report half is predicted once, at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accuracy.catalogue import Configuration
+from accuracy.timing import results, writing
+from accuracy.timing.fit_host import fitted_pace, row_of_trace, rows_of_small_steps
+from accuracy.timing.fit_kernels import fitted_points
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.trace import Trace
+from tonnage.timing.calibration import Calibration, calibration
+from tonnage.timing.corrections import Corrections
+from tonnage.timing.host import HostPace
+from tonnage.timing.step import StepTime, analysed_step
+
+GAP = 1.0e-6
+LAUNCH_BOUND = 0.965
+"""A step whose host is busy for this share of it is bound by the host."""
+
+
+@dataclass
+class Known:
+    """One step of the measured set with everything known of it."""
+
+    name: str
+    half: str
+    seconds: float
+    launch: float
+    trace: Trace
+    timed: list[results.Timed]
+
+
+def main() -> int:
+    options = _options()
+    steps = _known(options.results, options.traces)
+    alone = [each for folder in options.results for each in results.timed_alone(folder)]
+    small = [step for folder in options.results for step in results.small_steps(folder)]
+    learning = [step for step in steps if step.half == "calibration"]
+    measured = _fitted(learning, alone, small)
+    lines = _left_out(learning, alone, small)
+    measured = replace(measured, spread=_spread(lines))
+    lines += [_line(step, measured) for step in steps if step.half == "report"]
+    for half in ("calibration", "report"):
+        _tell(half, [line for line in lines if line["half"] == half])
+    if options.write:
+        everything = _fitted(steps, alone, small) if options.all else measured
+        writing.write_table(
+            replace(everything, spread=measured.spread), fitted_points(_timed(learning, alone), GAP)
+        )
+        writing.write_report(lines)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, nargs="+", required=True)
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--all", action="store_true", help="write a table fitted to both halves")
+    return parser.parse_args()
+
+
+def _known(folders: list[Path], traces: Path) -> list[Known]:
+    """Steps that were both measured and traced; measurements in a process of their own come first."""
+    measured: dict[str, tuple[float, float]] = {}
+    for folder in folders:
+        for step in results.measured_steps(folder):
+            measured.setdefault(step.name, (step.seconds, step.asked))
+        own = folder / "seconds.json"
+        if own.exists():
+            for name, figures in json.loads(own.read_text()).items():
+                measured[name] = (figures["median"], figures["launch"])
+    found = []
+    for name, (seconds, launch) in sorted(measured.items()):
+        trace = results.trace_of(traces, name)
+        if trace is None:
+            continue
+        timed = [each for folder in folders for each in results.timed_in_step(folder, trace, name)[0]]
+        found.append(Known(name, Configuration("", name).half, seconds, launch, trace, timed))
+    return found
+
+
+def _timed(steps: list[Known], alone: list[results.Timed]) -> list[results.Timed]:
+    return [*alone, *(each for step in steps for each in step.timed)]
+
+
+def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str, Any]]) -> Calibration:
+    rows = rows_of_small_steps(small)
+    rows += [
+        row_of_trace(step.trace, step.launch, step.name)
+        for step in steps
+        if step.launch > LAUNCH_BOUND * step.seconds
+    ]
+    return replace(
+        calibration(),
+        corrections=Corrections(fitted_points(_timed(steps, alone), GAP)),
+        host=HostPace(**fitted_pace(rows)),
+        gap=GAP,
+    )
+
+
+def _left_out(
+    steps: list[Known], alone: list[results.Timed], small: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Each step of the calibration half predicted by the others."""
+    return [
+        _line(step, _fitted([other for other in steps if other is not step], alone, small)) for step in steps
+    ]
+
+
+def _line(step: Known, measured: Calibration) -> dict[str, Any]:
+    gpu = find_gpu("h200")
+    assert gpu is not None
+    told: StepTime = analysed_step(step.trace, gpu, measured=measured)
+    busy = sum(each.seconds * each.times for each in step.timed)
+    return {
+        "name": step.name,
+        "half": step.half,
+        "measured": step.seconds,
+        "p10": told.seconds.p10,
+        "p50": told.seconds.p50,
+        "p90": told.seconds.p90,
+        "launch": step.launch,
+        "host": told.host,
+        "device": told.device_busy,
+        "profiled": busy,
+    }
+
+
+def _spread(lines: list[dict[str, Any]]) -> float:
+    """Half-width (logarithm) that holds 85 % of the calibration half: a little more than asked, few as they are."""
+    errors = sorted(abs(math.log(line["p50"] / line["measured"])) for line in lines)
+    return max(0.08, errors[min(len(errors) - 1, math.ceil(0.85 * len(errors)))]) if errors else 0.3
+
+
+def _tell(half: str, lines: list[dict[str, Any]]) -> None:
+    if not lines:
+        return
+    print(f"\n{half}: {len(lines)} steps")
+    for line in sorted(lines, key=lambda each: each["p50"] / each["measured"]):
+        error = line["p50"] / line["measured"] - 1
+        inside = "" if line["p10"] <= line["measured"] <= line["p90"] else "outside"
+        print(
+            f"  {line['name']:36s} {line['measured'] * 1e3:8.1f} ms  predicted {line['p50'] * 1e3:8.1f}  {error:+7.1%}"
+            f"  host {line['host'] * 1e3:6.1f} / {line['launch'] * 1e3:6.1f}"
+            f"  device {line['device'] * 1e3:6.1f} / {line['profiled'] * 1e3:6.1f} {inside}"
+        )
+    errors = sorted(abs(line["p50"] / line["measured"] - 1) for line in lines)
+    covered = sum(line["p10"] <= line["measured"] <= line["p90"] for line in lines) / len(lines)
+    print(
+        f"  median {statistics.median(errors):.1%}, p90 {errors[math.ceil(0.9 * len(errors)) - 1]:.1%},"
+        f" worst {errors[-1]:.1%}, interval covers {covered:.0%}"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

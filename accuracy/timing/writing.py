@@ -1,0 +1,61 @@
+"""Writes the fitted table as a module of the package, and the report beside the scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+from tonnage.timing import measured_h200
+from tonnage.timing.calibration import Calibration
+from tonnage.timing.corrections import Point
+
+REPORT = Path(__file__).with_name("report.json")
+
+_HEAD = '''"""Measured corrections of an H200. Made by `accuracy/timing/fit.py`; not written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+GPU = "h200"
+GAP = {gap!r}
+SPREAD = {spread!r}
+SPREAD_BY_KIND: dict[str, float] = {by_kind!r}
+CARRIED_SPREAD = {carried!r}
+HOST: dict[str, Any] = {host}
+# fmt: off
+POINTS: dict[str, tuple[tuple[tuple[float, ...], float, float], ...]] = {{
+'''
+
+
+def write_table(measured: Calibration, points: dict[str, tuple[Point, ...]]) -> None:
+    """The module that `calibration()` reads."""
+    host = {
+        "by_phase": measured.host.by_phase,
+        "by_kind": measured.host.by_kind,
+        "per_list_tensor": measured.host.per_list_tensor,
+        "renaming": measured.host.renaming,
+    }
+    text = _HEAD.format(
+        gap=measured.gap,
+        spread=round(measured.spread, 3),
+        by_kind=measured.spread_by_kind,
+        carried=measured.carried_spread,
+        host=pformat(host, width=100, sort_dicts=False),
+    )
+    for family, inside in points.items():
+        text += f"    {json.dumps(family)}: (\n"
+        text += "".join(f"        {point!r},\n" for point in inside)
+        text += "    ),\n"
+    Path(measured_h200.__file__).write_text(text + "}\n# fmt: on\n")
+
+
+def write_report(lines: list[dict[str, Any]]) -> None:
+    """Measured and predicted seconds of every step, for the record and for the tests."""
+    rounded = [
+        {key: round(value, 6) if isinstance(value, float) else value for key, value in line.items()}
+        for line in sorted(lines, key=lambda each: (each["half"], each["name"]))
+    ]
+    REPORT.write_text("[\n" + ",\n".join(json.dumps(line) for line in rounded) + "\n]\n")
