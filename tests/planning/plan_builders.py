@@ -21,8 +21,8 @@ from tonnage.cluster.objects import (
 from tonnage.cluster.objects.loose import Loose
 from tonnage.cluster.shapes import node_from_shape, parse_node_shapes
 from tonnage.cluster.snapshot import Gap, Snapshot
+from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate, Guard, Interval, Mode, Part
-from tonnage.planning.catalogue import HourPrice
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.sources import Figure, PodFigures, Sources
@@ -217,10 +217,12 @@ def sources(estimator: AnEstimator | None = None, **figures: int) -> Sources:
     )
 
 
-def price_of(node: Node) -> HourPrice | None:
+def price_of(node: Node) -> Price | None:
     """Dollars per hour from an annotation of the test's own."""
     said = node.metadata.annotations.get("test/price")
-    return None if said is None else HourPrice(int(said) * 1_000_000, int(said) * 1_000_000, "the test")
+    if said is None:
+        return None
+    return Price(low=int(said) * 1_000_000, high=int(said) * 1_000_000, origin="the test")
 
 
 def priced(shapes: str, dollars: int) -> list[Node]:
@@ -266,10 +268,10 @@ def a_claim(name: str = "ckpt", modes: tuple[str, ...] = ("ReadWriteMany",)) -> 
     )
 
 
-def a_volume(name: str = "ckpt") -> PersistentVolume:
+def a_volume(name: str = "ckpt", **more: Any) -> PersistentVolume:
     """The volume that a claim of this name is bound to."""
     claim = {"kind": "PersistentVolumeClaim", "namespace": "team", "name": name}
-    spec = {"claimRef": claim, "accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}}
+    spec = {"claimRef": claim, "accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}, **more}
     return msgspec.convert(
         {"metadata": {"name": f"pv-{name}"}, "spec": spec, "status": {"phase": "Bound"}}, PersistentVolume
     )

@@ -49,7 +49,7 @@ def test_a_step_that_does_not_fit_names_the_smallest_change_and_another() -> Non
 
     assert plan.verdict.kind == "fits if"
     assert changes(plan) == ["train.microBatch: 4 (accumulate 2)"]
-    assert "60.0 GiB of 79.1 GiB" in plan.verdict.changes[0].effect
+    assert plan.verdict.changes[0].effect == "60.0 GiB, same time"
     assert any("checkpointing" in option.what for option in plan.options)
 
 
@@ -362,7 +362,7 @@ def test_a_missing_claim_is_told_before_pods_wait_for_it() -> None:
     unseen = a_snapshot(gaps=("persistentvolumeclaims",))
     plan = make_plan(workload, sources(), snapshot=unseen)
     assert plan.verdict.kind == "fits"
-    assert "whether its volumes are there" in [item.what for item in plan.unknown]
+    assert "volumes" in [item.what for item in plan.unknown]
 
 
 # -- parts of a GPU
@@ -417,3 +417,14 @@ def test_queues_are_asked_when_there_are_any() -> None:
     )
     assert standing(8, 16, lent=8)[0] == "wait"
     assert standing(0, 32)[0] == "never"
+
+
+def test_a_claim_on_a_local_volume_dies_with_its_node() -> None:
+    local = {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "kubernetes.io/hostname", "operator": "In", "values": ["8xh100-0"]}
+    ]}]}}  # fmt: skip
+    snapshot = a_snapshot(claims=(a_claim(),), volumes=(a_volume(nodeAffinity=local),))
+    plan = make_plan(a_workload(), sources(), snapshot=snapshot)
+
+    assert plan.risk.is_refused
+    assert plan.risk.dies_with is DiesWith.NODE

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tonnage.cli.columns import heading, mark, width, wrapped
-from tonnage.reporting.plan.figures import dollars, gib, more_time, short_time
+from tonnage.planning.spending import dollars
+from tonnage.reporting.plan.figures import gib, more_time, short_time
 from tonnage.reporting.plan.rows import Row, mood_of, rows, title
 from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView, ValueView
 
 LABEL = 14
 INDENT = "  "
+_GLUE = "\x00"
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|s|h|d|min|MiB|GiB|TiB|GPUs?|cores?)\b|%)")
+"""A figure and its unit stay on one line."""
 WIDEST = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 
@@ -64,9 +69,10 @@ def _wrapped(text: str, first: int, others: int) -> list[str]:
     """Words in lines, the first shorter than the others."""
     if len(text) <= first:
         return [text]
-    lines = wrapped(text, max(20, first))
+    glued = _BEFORE_UNIT.sub(_GLUE, text)
+    lines = wrapped(glued, max(20, first))
     rest = " ".join(lines[1:])
-    return [lines[0], *wrapped(rest, max(20, others))]
+    return [line.replace(_GLUE, " ") for line in (lines[0], *wrapped(rest, max(20, others)))]
 
 
 def _fit(fit: FitView) -> list[str]:

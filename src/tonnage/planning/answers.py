@@ -267,5 +267,7 @@ class Plan:
     effective: tuple[EffectiveValue, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     warnings: tuple[str, ...] = ()
+    base: Setup | None = None
+    """The step as the document asks for it, where it says enough."""
     against: str = ""
     """What it was planned against: the cluster's name, or nothing."""

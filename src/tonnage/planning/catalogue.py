@@ -7,29 +7,17 @@ A node is paid for whole, so a GPU costs its part of the node. Where nodes of on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node
 from tonnage.cluster.resources import amounts
+from tonnage.cost.parts import gpu_price
+from tonnage.cost.price import Price
 from tonnage.units import Quantity
 
-
-@dataclass(frozen=True, slots=True)
-class HourPrice:
-    """What something costs by the hour, and who says so. Micro-dollars; `high` is above `low` for a range."""
-
-    low: int
-    high: int
-    origin: str
-
-    def times(self, count: int, of: int = 1) -> HourPrice:
-        """The price of `count` parts where `of` make the whole."""
-        return HourPrice(self.low * count // of, self.high * count // of, self.origin)
-
-
-PriceOf = Callable[[Node], HourPrice | None]
+PriceOf = Callable[[Node], Price | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +27,7 @@ class Offer:
     gpu: str
     per_node: int
     nodes: int
-    gpu_price: HourPrice | None
+    gpu_price: Price | None
     memory: int
     """Allocatable bytes of RAM of the smallest such node."""
     cpu: int
@@ -58,9 +46,9 @@ def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
     return tuple(_offer(name, count, members, price_of) for (name, count), members in sorted(groups.items()))
 
 
-def gpu_prices(found: Iterable[Offer]) -> Mapping[str, HourPrice]:
+def gpu_prices(found: Iterable[Offer]) -> Mapping[str, Price]:
     """The price of one GPU by type: the cheapest offer of it, up to the dearest."""
-    prices: dict[str, HourPrice] = {}
+    prices: dict[str, Price] = {}
     for offer in found:
         if offer.gpu_price is None:
             continue
@@ -85,7 +73,7 @@ def _offer(name: str, count: int, nodes: list[Node], price_of: PriceOf) -> Offer
         gpu=name,
         per_node=count,
         nodes=len(nodes),
-        gpu_price=None if price is None else price.times(1, count),
+        gpu_price=None if price is None else gpu_price(price, count),
         memory=min(room.get("memory", zero).value() for room in rooms),
         cpu=min(room.get("cpu", zero).milli() for room in rooms),
         disk=min(room.get("ephemeral-storage", zero).value() for room in rooms),
@@ -113,6 +101,6 @@ _PRICED_BY = (
 )  # fmt: skip
 
 
-def _spanning(one: HourPrice, other: HourPrice) -> HourPrice:
+def _spanning(one: Price, other: Price) -> Price:
     cheaper = one if one.low <= other.low else other
-    return HourPrice(cheaper.low, max(one.high, other.high), cheaper.origin)
+    return replace(cheaper, high=max(one.high, other.high))

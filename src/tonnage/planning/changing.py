@@ -18,9 +18,10 @@ def change_for(fix: Fix) -> Change:
     edits = edits_between(fix.base.setup, fix.outcome.setup)
     field, value = edits[0] if edits else ("", None)
     required, usable = fix.outcome.room.required, fix.outcome.room.usable
+    of = f" of {gib(usable)}" if usable != fix.base.room.usable else ""
     return Change(
         what=knob_text(fix.knob, fix.base.setup, fix.outcome.setup),
-        effect=f"{gib(required)} of {gib(usable)}{time_text(fix.slower)}",
+        effect=f"{gib(required)}{of}{time_text(fix.slower)}",
         field=field,
         value=value,
         why="the step does not fit the GPU",

@@ -11,12 +11,12 @@ from tonnage.planning.placing import emptied
 from tonnage.planning.workload import Unknown
 
 _DECIDING = {
-    "nodes": "where it fits",
+    "nodes": "nodes",
     "pods": "what is free now",
-    "resourcequotas": "what quotas leave",
-    "limitranges": "what limit ranges change or refuse",
-    "persistentvolumeclaims": "whether its volumes are there",
-    "localqueues.kueue.x-k8s.io": "where it would stand in a queue",
+    "resourcequotas": "quotas",
+    "limitranges": "limit ranges",
+    "persistentvolumeclaims": "volumes",
+    "localqueues.kueue.x-k8s.io": "queues",
 }
 
 
@@ -45,7 +45,7 @@ class Ground:
     def unseen(self) -> tuple[Unknown, ...]:
         """What could not be seen of the cluster, as far as it would have decided something."""
         return tuple(
-            Unknown(_DECIDING[gap.resource], f"{gap.resource}: {gap.message or gap.reason}")
+            Unknown(_DECIDING[gap.resource], gap.message or f"{gap.resource} {gap.reason}")
             for gap in self.snapshot.gaps
             if gap.resource in _DECIDING and gap.reason != NOT_INSTALLED
         )

@@ -8,9 +8,10 @@ A range goes through to the end: the 80 % interval of a step, times the range of
 
 from __future__ import annotations
 
+from tonnage.cost.price import Price
+from tonnage.cost.running import cost_of_run
 from tonnage.memory.estimate import Interval
 from tonnage.planning.answers import Cost, Pace
-from tonnage.planning.catalogue import HourPrice
 from tonnage.planning.risking import CheckpointPlan
 
 HOUR = 3600.0
@@ -43,7 +44,7 @@ def pace_of(
 
 
 def cost_of(
-    price: HourPrice | None,
+    price: Price | None,
     pace: Pace,
     *,
     gpus: int,
@@ -53,19 +54,18 @@ def cost_of(
 ) -> Cost:
     """What an hour, the whole run and the time to its deadline cost."""
     hours = None if pace.total is None else _stretched(pace.total, 1 / HOUR)
-    total = None
-    if price is not None and hours is not None:
-        total = Interval(
-            hours.p10 * price.low, hours.p50 * (price.low + price.high) / 2, hours.p90 * price.high
-        )
-    deadline = pace.deadline
+    seconds = None if pace.total is None else (pace.total.p10, pace.total.p50, pace.total.p90)
+    cost = None
+    if price is not None:
+        cost = cost_of_run(price, seconds=seconds, deadline_seconds=pace.deadline)
+    span = cost.total if cost is not None else None
     return Cost(
         per_hour=None if price is None else price.low,
         per_hour_high=None if price is None else price.high,
-        origin=why_no_price if price is None else price.origin,
+        origin=why_no_price if price is None else price.origin_text(),
         gpu_hours=None if hours is None or not gpus else _stretched(hours, gpus),
-        total=total,
-        to_deadline=None if price is None or deadline is None else round(deadline / HOUR * price.high),
+        total=None if span is None else Interval(span.low, span.likely, span.high),
+        to_deadline=cost.to_deadline if cost is not None else None,
         budget=budget,
         budget_text=budget_text,
     )

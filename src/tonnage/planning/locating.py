@@ -23,6 +23,7 @@ from tonnage.cluster.scheduling.tainting import untolerated_taints
 from tonnage.planning.answers import NodeGroup, Placement
 from tonnage.planning.placing import Gang, Wanted, place_gang
 from tonnage.planning.tolerating import taint_text
+from tonnage.planning.workload.spot import SPOT_LABELS, spot_use
 
 _TAINTED = "TaintToleration"
 _SELECTED = "NodeAffinity"
@@ -156,16 +157,22 @@ def _group(
 
 def _carried(pod: Pod) -> tuple[str, ...]:
     """Labels and tolerations the pod brings along to get there."""
-    labels = [f"{key}={value}" for key, value in pod.spec.node_selector.items()]
+    labels = [f"label {key}={value}" for key, value in pod.spec.node_selector.items()]
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    for term in terms.node_selector_terms if terms else ():
-        labels += [f"{line.key} {line.operator} {', '.join(line.values)}" for line in term.match_expressions]
+    lines = [line for term in (terms.node_selector_terms if terms else ()) for line in term.match_expressions]
+    use = spot_use(pod)
+    labels += [
+        f"label {line.key} {line.operator} {', '.join(line.values)}"
+        for line in lines
+        if line.key not in SPOT_LABELS
+    ]
+    labels += {"never": ["no spot nodes"], "only": ["spot nodes only"]}.get(use, [])
     standard = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     tolerated = [
         f"tolerates {toleration.key or 'everything'}"
         for toleration in pod.spec.tolerations
-        if toleration.key not in standard
+        if toleration.key not in standard and toleration.key not in SPOT_LABELS
     ]
     return (*dict.fromkeys(labels), *dict.fromkeys(tolerated))
 

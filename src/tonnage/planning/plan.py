@@ -20,6 +20,7 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.snapshot import Snapshot
+from tonnage.cost.price import Price
 from tonnage.planning.answers import (
     Cost,
     EffectiveValue,
@@ -31,7 +32,7 @@ from tonnage.planning.answers import (
     Risk,
     Verdict,
 )
-from tonnage.planning.catalogue import HourPrice, Offer, gpu_prices
+from tonnage.planning.catalogue import Offer, gpu_prices
 from tonnage.planning.choosing import Candidate, candidate_types, candidates
 from tonnage.planning.effects import effective_pod, effective_run
 from tonnage.planning.estimating import Remembered
@@ -54,8 +55,10 @@ from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer, Wall, ask_namespace
 from tonnage.planning.warning import warnings_about
 from tonnage.planning.workload import Role, Workload
+from tonnage.planning.workload.reading import with_claims
 from tonnage.units import format_bytes
 
+CLAIMS = "persistentvolumeclaims"
 DEFAULT_GRACE = 30
 """Seconds Kubernetes gives a pod to stop, where the pod does not say."""
 
@@ -74,12 +77,18 @@ def decided(situation: Situation) -> Plan:
 
 
 def look_at(
-    workload: Workload, sources: Sources, *, snapshot: Snapshot | None = None, against: str = ""
+    workload: Workload,
+    sources: Sources,
+    *,
+    snapshot: Snapshot | None = None,
+    against: str = "",
+    notes: Sequence[str] = (),
 ) -> Situation:
     """Everything a plan says but its verdict, with what it takes to try changes."""
     if sources.estimator is not None and not isinstance(sources.estimator, Remembered):
         sources = replace(sources, estimator=Remembered(sources.estimator))
     ground = None if snapshot is None else Ground.of(snapshot, sources.price_of)
+    workload = workload if snapshot is None else with_claims(workload, snapshot)
     workload, missing_claims = _without_unseen_claims(workload, ground)
     chosen = _choose(workload, sources, ground)
     offer = None if ground is None or chosen is None else _offer_for(chosen, ground.offered)
@@ -107,7 +116,8 @@ def look_at(
         parts=_parts(workload, chosen, ground),
         effective=_effective(filled, answer, needs, risk),
         unknown=(*workload.unknown, *(ground.unseen() if ground else ())),
-        warnings=(*workload.remarks, *figures.warnings, *warnings_about(pace, cost, filled)),
+        warnings=(*notes, *workload.remarks, *figures.warnings, *warnings_about(pace, cost, filled)),
+        base=chosen.setup if chosen else None,
         against=against,
     )
     return Situation(
@@ -256,7 +266,7 @@ def _saving(workload: Workload, figures: PodFigures, is_spot: bool) -> Checkpoin
     )
 
 
-def _price(workload: Workload, offer: Offer | None) -> HourPrice | None:
+def _price(workload: Workload, offer: Offer | None) -> Price | None:
     """The hourly price of all GPUs held, each its part of a node."""
     if offer is None or offer.gpu_price is None:
         return None
@@ -319,7 +329,7 @@ def _effective(
 def _without_unseen_claims(workload: Workload, ground: Ground | None) -> tuple[Workload, tuple[str, ...]]:
     """The workload without volumes nobody could see; and the claims that are known not to be there."""
     claims = claims_of(workload)
-    if ground is None or not ground.sees("persistentvolumeclaims"):
+    if ground is None or not ground.sees(CLAIMS):
         return without_claims(workload, claims), ()
     there = {
         claim.metadata.name

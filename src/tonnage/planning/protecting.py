@@ -8,14 +8,14 @@ cost of a death at nine tenths, and can be overruled by saying so (`iAcceptLosin
 from __future__ import annotations
 
 from tonnage.cluster.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
+from tonnage.cost.price import Price
+from tonnage.cost.running import Span, price_of_death, work_at_risk
 from tonnage.memory.estimate import Interval
 from tonnage.planning.answers import Change, Cost, Pace, Risk
 from tonnage.planning.risking import (
     REFUSE_BEYOND_SECONDS,
     CheckpointPlan,
-    at_risk,
     mean_hours_between_failures,
-    price_of_a_late_death,
 )
 from tonnage.planning.workload import CheckpointTarget, DiesWith, Workload
 
@@ -39,7 +39,7 @@ def risk_of(
     is_spot: bool,
 ) -> Risk:
     """What is kept, what is at risk at any moment, and whether that is refused."""
-    target, per_hour, total = workload.checkpoints, cost.per_hour_high, cost.total
+    target = workload.checkpoints
     survives = target is not None and target.durability.dies_with not in (
         DiesWith.CONTAINER, DiesWith.POD, DiesWith.NODE,
     )  # fmt: skip
@@ -50,8 +50,8 @@ def risk_of(
         reason=target.durability.reason if target else "",
         checkpoints=checkpoints if survives else None,
         checkpoint_bytes=checkpoint_bytes,
-        at_risk=at_risk(per_hour, checkpoints) if per_hour and checkpoints and survives else None,
-        late_death=price_of_a_late_death(round(total.p50)) if total is not None and not survives else None,
+        at_risk=_at_risk(cost, checkpoints) if survives else None,
+        late_death=_late_death(cost) if not survives else None,
         qos=qos,
         exposure=_EXPOSURE.get(qos, ""),
         is_spot=is_spot,
@@ -77,6 +77,20 @@ def change_against_losing(risk: Risk, late_death: str) -> Change:
         why=why,
         answers=LOSING_WORK,
     )
+
+
+def _at_risk(cost: Cost, plan: CheckpointPlan | None) -> int | None:
+    if plan is None or cost.per_hour is None or cost.per_hour_high is None:
+        return None
+    price = Price(low=cost.per_hour, high=cost.per_hour_high)
+    return work_at_risk(price, interval_seconds=plan.interval_seconds, save_seconds=plan.save_seconds or 0.0)
+
+
+def _late_death(cost: Cost) -> int | None:
+    if cost.total is None:
+        return None
+    total = Span(round(cost.total.p10), round(cost.total.p50), round(cost.total.p90))
+    return price_of_death(total).likely
 
 
 def _can_be_lost(target: CheckpointTarget | None, lasts: Interval | None) -> bool:

@@ -1,7 +1,7 @@
 """What can be lost: progress since the last checkpoint, and all of it where there is none.
 
-    interval   Daly's: T = sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 18M) - C, with C the time a save blocks and
-               M the mean time between interruptions of the whole gang (a gang of N nodes breaks N times as often)
+    interval   Daly's, from the time a save blocks and the mean time between interruptions of the whole gang
+               (a gang of N nodes breaks N times as often as one)
     at risk    what the run costs in one interval and one save: a death just before the next one costs that
     a death    at nine tenths of the run, where nothing is kept: nine tenths of its price
 
@@ -14,15 +14,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-NODE_FAILURES_PER_DAY = 6.5 / 1000
-"""Meta's research clusters: 6.5 failures per thousand node-days (arXiv 2410.21680)."""
+from tonnage.cost.saving import FAILURES_PER_NODE_DAY, daly_interval, mean_of_gang
+
 SPOT_MEAN_HOURS = 4.3
 """Mean time until a spot node is taken back: the middle of the AWS availability traces."""
 WRITE_BYTES_PER_SECOND = 1_000_000_000
 """What a pod writes to shared storage, where nobody has measured it."""
-DEATH_AT = 0.9
 REFUSE_BEYOND_SECONDS = 3600.0
 SHORTEST_INTERVAL = 60.0
+LONGEST_INTERVAL = 2 * 3600.0
+"""Nodes fail rarely and programs often; what is not in the figures must not cost a day either."""
 GRACE_RESERVE = 1.5
 SMALLEST_GRACE = 30
 
@@ -49,21 +50,17 @@ class CheckpointPlan:
 
 def mean_hours_between_failures(nodes: int, *, is_spot: bool) -> float:
     """How long a gang of so many nodes runs until one of them fails or is taken back."""
-    per_day = NODE_FAILURES_PER_DAY + (24 / SPOT_MEAN_HOURS if is_spot else 0.0)
-    return 24 / (per_day * max(1, nodes))
+    per_day = FAILURES_PER_NODE_DAY + (24 / SPOT_MEAN_HOURS if is_spot else 0.0)
+    return mean_of_gang(24 / per_day, nodes)
 
 
 def best_interval_seconds(save_seconds: float, mean_seconds: float) -> float:
-    """Daly's interval between saves; where saving takes longer than failing, save without pause.
+    """Daly's interval between saves, between a minute and two hours.
 
-    >>> round(best_interval_seconds(40, 77 * 24 * 3600) / 60)
-    383
+    >>> round(best_interval_seconds(40, 4.3 * 3600) / 60), round(best_interval_seconds(40, 77 * 24 * 3600) / 60)
+    (18, 120)
     """
-    if save_seconds >= 2 * mean_seconds:
-        return max(SHORTEST_INTERVAL, mean_seconds)
-    ratio = save_seconds / (2 * mean_seconds)
-    interval = math.sqrt(2 * save_seconds * mean_seconds) * (1 + math.sqrt(ratio) / 3 + ratio / 9)
-    return max(SHORTEST_INTERVAL, interval - save_seconds)
+    return min(LONGEST_INTERVAL, max(SHORTEST_INTERVAL, daly_interval(save_seconds, mean_seconds)))
 
 
 def save_seconds(checkpoint_bytes: int, writers: int, *, is_sharded: bool) -> float:
@@ -88,13 +85,3 @@ def plan_checkpoints(
     mean = mean_hours_between_failures(nodes, is_spot=is_spot) * 3600
     interval = best_interval_seconds(saving if saving is not None else SMALLEST_GRACE, mean)
     return CheckpointPlan(interval, True, saving, given, wanted)
-
-
-def at_risk(per_hour_micro: int, plan: CheckpointPlan) -> int:
-    """Micro-dollars of work that a death at the worst moment costs."""
-    return round(per_hour_micro * (plan.interval_seconds + (plan.save_seconds or 0.0)) / 3600)
-
-
-def price_of_a_late_death(total_micro: int) -> int:
-    """Micro-dollars lost when a run without checkpoints dies at nine tenths."""
-    return round(total_micro * DEATH_AT)

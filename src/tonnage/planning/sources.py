@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate
 from tonnage.planning.answers import NeedPart
-from tonnage.planning.catalogue import HourPrice, PriceOf
+from tonnage.planning.catalogue import PriceOf
 from tonnage.planning.estimating import StepEstimator
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.workload import Workload
@@ -38,7 +39,7 @@ class PodFigures:
 FiguresOf = Callable[[Workload, Setup | None, Estimate | None], PodFigures]
 
 
-def no_price(_node: object) -> HourPrice | None:
+def no_price(_node: object) -> Price | None:
     """Nobody knows a price."""
     return None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tonnage.planning.answers import Change, Need, Plan, Verdict
 from tonnage.planning.changing import gib
 from tonnage.planning.protecting import change_against_losing
+from tonnage.planning.spending import dollars
 from tonnage.planning.workload import Workload
 from tonnage.units import format_bytes
 
@@ -94,17 +95,6 @@ def claim_obstacles(missing: Sequence[str], workload: Workload) -> list[Obstacle
         )
         for name in missing
     ]
-
-
-def dollars(micro: int | float) -> str:
-    """Micro-dollars for people: cents below ten dollars, three figures above."""
-    amount = micro / 1_000_000
-    if amount < 10:
-        return f"${amount:,.2f}"
-    if amount < 1000:
-        return f"${amount:,.0f}"
-    digits = len(str(int(amount))) - 3
-    return f"${round(amount, -digits):,.0f}"
 
 
 def _asks_too_much(need: Need) -> Obstacle:

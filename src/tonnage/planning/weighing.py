@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import find_gpu
+from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate
-from tonnage.planning.catalogue import HourPrice, Offer
+from tonnage.planning.catalogue import Offer
 from tonnage.planning.estimating import CannotEstimate, StepEstimator
 from tonnage.planning.solver.judging import Room
 from tonnage.planning.solver.setup import Devices, Setup
@@ -24,7 +25,7 @@ class Scales:
         estimator: StepEstimator,
         *,
         offered: Sequence[Offer] | None,
-        prices: Mapping[str, HourPrice],
+        prices: Mapping[str, Price],
         host_need: HostNeed | None = None,
         longest_step: float | None = None,
     ) -> None:

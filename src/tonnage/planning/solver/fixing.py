@@ -65,7 +65,8 @@ def _turned(knob: Knob, space: Space, judge: Remembering) -> Iterator[Setup]:
         return
     values = space_values(knob, space)
     if knob == "devices":
-        values = tuple(sorted(space.devices, key=lambda devices: _strangeness(devices, base.devices, judge)))
+        near = sorted(space.devices, key=lambda devices: _strangeness(devices, base.devices, judge))
+        values = tuple(near)
     for value in values:
         if value == value_of(knob, base):
             continue

@@ -20,6 +20,7 @@ from typing import Literal
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType, MigProfile
+from tonnage.cost.parts import slice_share
 
 SLICE_LOSS = 0.02
 
@@ -71,7 +72,7 @@ def _offered(gpu: GpuType, required: int | None, milli: int) -> list[MigProfile]
         return []
     if required is not None:
         holding = [profile for profile in partial if slice_memory(gpu, profile) >= required]
-        holding.sort(key=lambda profile: (_share(gpu, profile), -profile.compute_slices))
+        holding.sort(key=lambda profile: (slice_share(gpu, profile), -profile.compute_slices))
         return holding[:1]
     wanted = milli / 1000
     return [min(partial, key=lambda profile: abs(profile.memory_slices / gpu.memory_slices - wanted))]
@@ -87,18 +88,9 @@ def _slice(gpu: GpuType, profile: MigProfile, required: int | None, rate: int | 
         memory=memory,
         fits=required is None or required <= memory,
         isolation="memory and compute are cut off from neighbours",
-        slower=_compute_slices(gpu) / profile.compute_slices,
-        rate=None if rate is None else round(rate * _share(gpu, profile)),
+        slower=max(item.compute_slices for item in gpu.mig) / profile.compute_slices,
+        rate=None if rate is None else round(rate * slice_share(gpu, profile)),
     )
-
-
-def _share(gpu: GpuType, profile: MigProfile) -> float:
-    """The part of a GPU that a slice keeps from others: of its memory or of its compute, whichever is more."""
-    return max(profile.memory_slices / gpu.memory_slices, profile.compute_slices / _compute_slices(gpu))
-
-
-def _compute_slices(gpu: GpuType) -> int:
-    return max(profile.compute_slices for profile in gpu.mig)
 
 
 def _shared(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> PartAnswer:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
+from tonnage.planning.solver.knobs import KNOBS, value_of
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space, cuts, kinds, setups
 
@@ -59,7 +60,7 @@ def search(space: Space, judge: Judge) -> Solution:
                 obstacles[obstacle] = None
             else:
                 fitting.append(outcome)
-        found.extend(sorted(fitting, key=_order))
+        found.extend(sorted(fitting, key=lambda outcome: _order(outcome, space.base)))
         if len({outcome.setup.kind for outcome in found}) > RUNNERS_UP:
             break
     return _solution(found, len(priced), asked, tuple(obstacles))
@@ -82,7 +83,8 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
             obstacles[obstacle] = None
         else:
             found.append(outcome)
-    return _solution(sorted(found, key=_order), considered, asked, tuple(obstacles))
+    ordered = sorted(found, key=lambda outcome: _order(outcome, space.base))
+    return _solution(ordered, considered, asked, tuple(obstacles))
 
 
 def _largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
@@ -109,10 +111,10 @@ def _price(setup: Setup, judge: Remembering) -> tuple[bool, float, int]:
     return (rate is None, seconds * count if rate is None else rate * seconds / 3600, count)
 
 
-def _order(outcome: Outcome) -> tuple[object, ...]:
-    """Preference, and a fixed order among equals."""
-    recipe = outcome.setup.recipe
-    return (*outcome.rank, str(outcome.setup.devices), -recipe.micro_batch, str(outcome.setup.kind))
+def _order(outcome: Outcome, base: Setup) -> tuple[object, ...]:
+    """Preference; among equals fewer changes, and then a fixed order."""
+    changes = sum(value_of(knob, outcome.setup) != value_of(knob, base) for knob in KNOBS)
+    return (*outcome.rank, changes, str(outcome.setup))
 
 
 def _solution(found: Sequence[Outcome], considered: int, asked: int, obstacles: tuple[str, ...]) -> Solution:

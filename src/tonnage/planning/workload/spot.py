@@ -15,6 +15,7 @@ _LABELS = (
     ("kubernetes.azure.com/scalesetpriority", "spot"),
 )
 """Label and value that say "spot" on Karpenter, EKS, GKE and AKS."""
+SPOT_LABELS = frozenset(name for name, _ in _LABELS)
 
 
 def is_spot_node(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.views import RangeView
 
 _GIB = 2**30
@@ -34,23 +35,6 @@ def time_range(interval: RangeView) -> str:
     unit = high.rpartition(" ")[2]
     start = low.removesuffix(f" {unit}") if low.endswith(f" {unit}") else low
     return f"{short_time(interval.p50)} ({start} to {high})"
-
-
-def dollars(micro: float) -> str:
-    """Micro-dollars: cents below ten dollars, whole dollars above, three figures above a thousand.
-
-    >>> dollars(4_200_000), dollars(61_400_000), dollars(1_904_000_000)
-    ('$4.20', '$61', '$1,900')
-    """
-    amount = micro / 1_000_000
-    if amount < 0.01:
-        return f"${amount:.2g}"
-    if amount < 10:
-        return f"${amount:,.2f}"
-    if amount < 1000:
-        return f"${amount:,.0f}"
-    digits = len(str(int(amount))) - 2
-    return f"${round(amount, -digits):,.0f}"
 
 
 def dollar_range(interval: RangeView) -> str:

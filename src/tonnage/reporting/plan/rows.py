@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import (
     bare_gib,
     cores,
     dollar_range,
-    dollars,
     gib,
     large,
     percent,
@@ -129,13 +129,21 @@ def _need(need: NeedView) -> Row:
         text += f" needed, {show(need.asked)} asked for"
     if need.there is not None and need.name != "shm":
         text += f" of {show(need.there)} per node"
-        if need.share is not None and need.gpu_share is not None:
-            text += f" ({percent(need.share)}; {percent(need.gpu_share)} of its GPUs)"
+        if need.share is not None:
+            text += f" ({percent(need.share)}{_beside(need)})"
     lines = [text]
     if need.text:
         joined = f"{text}: {need.text}"
         lines = [joined] if len(joined) <= 58 else [text, need.text]
     return Row(_LABELS[need.name], tuple(lines), need.state, _MOODS[need.state])
+
+
+def _beside(need: NeedView) -> str:
+    """The share of GPUs beside the share of this: always for RAM, else where it is less."""
+    if need.gpu_share is None or need.share is None:
+        return ""
+    is_telling = need.name == "memory" or need.share > need.gpu_share
+    return f", GPU share {percent(need.gpu_share)}" if is_telling else ""
 
 
 def _shares(shares: SharesView | None) -> Iterator[Row]:
@@ -156,7 +164,7 @@ def _starts(view: PlanView) -> Iterator[Row]:
         return
     lines = [_when(placement), *_where(placement)]
     if placement.needs:
-        lines.append("with " + ", ".join(placement.needs))
+        lines.append("needs " + ", ".join(placement.needs))
     if not placement.sees_all:
         lines.append("only one namespace was seen: others may hold what looks free")
     state, mood = ("now", "good") if placement.now.fits else ("not now", "warning")
@@ -171,7 +179,7 @@ def _when(placement: PlacementView) -> str:
     if now.fits:
         names = list(now.nodes)
         example = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-        return f"now: {now.feasible:,} of {total:,} nodes would take it, {example} for one"
+        return f"now: {now.feasible:,} of {total:,} nodes would take it ({example})"
     if empty.fits:
         waiting = f"{now.placed} of {now.wanted} pods find a place now"
         return f"when others leave: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
@@ -181,12 +189,17 @@ def _when(placement: PlacementView) -> str:
 
 
 def _where(placement: PlacementView) -> Iterator[str]:
-    shown = [group for group in placement.groups if group.takes_empty or group.taints or group.reasons]
-    for group in shown[:3]:
-        if group.takes_empty and len(placement.groups) == 1:
-            continue
-        if text := _pool(group):
-            yield text
+    """Pools beside each other, where there is more than one to tell apart; else what keeps all of them away."""
+    taking = [group for group in placement.groups if group.takes_empty]
+    if len(taking) > 1 or (taking and not placement.now.fits):
+        yield from map(_pool, taking[:3])
+    if not taking:
+        telling = [
+            group
+            for group in placement.groups
+            if group.gpus_per_node or not any(other.gpus_per_node for other in placement.groups)
+        ]
+        yield from map(_pool, telling[:3])
 
 
 def _pool(group: GroupView) -> str:
@@ -238,14 +251,10 @@ def _cost_lines(cost: CostView) -> Iterator[str]:
     hour = dollars(cost.per_hour)
     if cost.per_hour_high and cost.per_hour_high > cost.per_hour:
         hour += f" to {dollars(cost.per_hour_high).removeprefix('$')}"
-    parts = [f"{hour} per hour"]
-    if cost.total is not None:
-        parts.append(dollar_range(cost.total))
-    if cost.to_deadline is not None:
-        parts.append(f"{dollars(cost.to_deadline)} to its deadline")
-    first = ", ".join(parts)
+    first = f"{hour} per hour" + (f", {dollar_range(cost.total)}" if cost.total is not None else "")
     yield first + (f"; budget {cost.budget_text}" if cost.budget_text else "")
-    yield f"prices: {cost.origin}"
+    deadline = f"{dollars(cost.to_deadline)} if it runs to its deadline; " if cost.to_deadline else ""
+    yield f"{deadline}prices: {cost.origin}"
 
 
 def _risk(risk: RiskView) -> Iterator[Row]:
@@ -270,10 +279,9 @@ def _risk(risk: RiskView) -> Iterator[Row]:
 
 def _at_risk(risk: RiskView) -> str:
     assert risk.every_seconds is not None
-    chosen = "best" if risk.is_every_chosen else "asked"
-    saved = f", saved in about {short_time(risk.save_seconds)}" if risk.save_seconds else ""
+    saved = f", saved in {short_time(risk.save_seconds)}" if risk.save_seconds else ""
     what = f"{dollars(risk.at_risk)} of work" if risk.at_risk is not None else "the work since the last save"
-    return f"{what} at any moment (checkpoint every {short_time(risk.every_seconds)}, {chosen}{saved})"
+    return f"{what} at any moment (checkpoint every {short_time(risk.every_seconds)}{saved})"
 
 
 def _parts(view: PlanView) -> Iterator[Row]:
@@ -299,5 +307,9 @@ def _warnings(view: PlanView) -> Iterator[Row]:
 
 
 def _unknown(view: PlanView) -> Iterator[Row]:
-    if view.unknown:
-        yield Row("Not known", tuple(f"{item.what}: {item.why}" for item in view.unknown[:4]), "", "quiet")
+    shared: dict[str, list[str]] = {}
+    for item in view.unknown:
+        shared.setdefault(item.why, []).append(item.what)
+    if shared:
+        lines = tuple(f"{', '.join(whats)}: {why}" for why, whats in shared.items())
+        yield Row("Not known", lines[:4], "", "quiet")

@@ -1,0 +1,104 @@
+"""Who answers for a plan: the tracer or the shape ledger, the pod's needs, the prices of the nodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tonnage.cost.pricing import price_of_node
+from tonnage.errors import TonnageError
+from tonnage.planning.figuring import PodSizer
+from tonnage.planning.sources import Sources
+
+if TYPE_CHECKING:
+    from tonnage.memory.shapes import ModelShape
+    from tonnage.planning.estimating import StepEstimator
+    from tonnage.planning.workload import Workload
+    from tonnage.spec.run import Run
+    from tonnage.spec.run.training import Shape
+
+
+def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tuple[Sources, list[str]]:
+    """The sources of a plan, and what the reader should know about them."""
+    run = workload.run
+    notes: list[str] = []
+    estimator: StepEstimator | None = None
+    why = f"a {workload.kind} does not say what it trains"
+    shape = None
+    if run is not None:
+        folder = Path(workload.file).parent if workload.file and workload.file != "standard input" else Path()
+        shape, why = _shape(run, folder)
+        estimator = _estimator(run, shape, folder, no_trace=no_trace, python=python)
+    return Sources(
+        estimator=estimator,
+        why_no_estimate=why,
+        price_of=price_of_node,
+        figures_of=PodSizer(),
+        heads=shape.heads if shape is not None and shape.heads else None,
+    ), notes
+
+
+def _estimator(
+    run: Run, shape: ModelShape | None, folder: Path, *, no_trace: bool, python: str | None
+) -> StepEstimator | None:
+    model = run.spec.model
+    if model is not None and model.step is not None and not no_trace:
+        from tonnage.cli.plan_tracing import TracingEstimator
+
+        said = frozenset(run.spec.train.model_fields_set)
+        return TracingEstimator(
+            model.step, folder=folder, python=python or model.python, said=said, tell=_tell
+        )
+    if shape is None:
+        return None
+    from tonnage.planning.shape_estimating import ShapeEstimator
+
+    return ShapeEstimator(shape)
+
+
+def _shape(run: Run, folder: Path) -> tuple[ModelShape | None, str]:
+    """The model's shape where the document gives one; else why there is none."""
+    model = run.spec.model
+    if model is None or (model.shape is None and model.step is None):
+        return None, "spec.model is not said: a step to trace, or a shape"
+    said = model.shape
+    if said is None:
+        return None, "the step was not traced, and spec.model.shape is not said"
+    from tonnage.memory.shapes import find_shape, shape_from_config
+
+    try:
+        if said.preset is None:
+            return _from_dimensions(said), ""
+        if said.preset.endswith(".json"):
+            return shape_from_config(json.loads((folder / said.preset).read_text())), ""
+        return find_shape(said.preset, where="spec.model.shape"), ""
+    except (OSError, ValueError) as error:
+        return None, f"spec.model.shape cannot be read: {error}"
+    except TonnageError as error:
+        return None, f"{error.problem.what}: {error.problem.found}"
+
+
+def _from_dimensions(said: Shape) -> ModelShape:
+    from tonnage.memory.shapes import shape_from_dimensions
+
+    if said.family is None:
+        raise ValueError("family is not said, so the dimensions have no meaning")
+    names = (
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "intermediate",
+        "vocabulary",
+        "experts",
+        "experts_per_token",
+    )
+    dimensions = {name: getattr(said, name) for name in names}
+    return shape_from_dimensions(said.family, where="spec.model.shape", **dimensions)
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,92 @@
+"""The estimator of a step that can be traced: each setting that is asked about is one run of the user's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tonnage.cluster.gpus import GpuType, find_gpu
+from tonnage.errors import TonnageError
+from tonnage.memory.estimate import Estimate, Mode
+from tonnage.memory.exact import exact_estimate
+from tonnage.memory.trace import Trace
+from tonnage.planning.estimating import CannotEstimate
+from tonnage.planning.shape_estimating import interconnect_of
+from tonnage.planning.solver.setup import Setup
+from tonnage.timing.step import step_time
+from tonnage.tracing import TraceRequest, parse_step, trace_step
+
+KNOBS = ("micro_batch", "accumulation", "checkpointing", "precision")
+
+
+class TracingEstimator:
+    """Traces one step file, with the knobs its `build` takes."""
+
+    def __init__(
+        self,
+        step: str,
+        *,
+        folder: Path,
+        python: str | None,
+        said: frozenset[str],
+        tell: Callable[[str], None],
+    ) -> None:
+        file, function = parse_step(step)
+        self._file, self._function = folder / file, function
+        self._python = python
+        self._said = set(said)
+        self._tell = tell
+        self._fixed: tuple[str, ...] = ()
+        self._traced = 0
+
+    @property
+    def mode(self) -> Mode:
+        return "exact"
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The knobs that `build` takes, known once it has been traced."""
+        return tuple(knob for knob in KNOBS if knob not in self._fixed) if self._traced else ()
+
+    def estimate(self, setup: Setup) -> Estimate:
+        """Trace the step with these settings; raise CannotEstimate with what stands in the way."""
+        gpu = find_gpu(setup.devices.gpu)
+        if gpu is None:
+            raise CannotEstimate(f"{setup.devices.gpu} is not a GPU type in our table")
+        try:
+            trace = self._trace(setup, gpu)
+            seconds = step_time(trace, gpu, interconnect=interconnect_of(setup))
+            return exact_estimate(trace, gpu, step_seconds=seconds)
+        except TonnageError as error:
+            problem = error.problem
+            raise CannotEstimate(f"{problem.what} ({problem.code})") from error
+
+    def _trace(self, setup: Setup, gpu: GpuType) -> Trace:
+        recipe = setup.recipe
+        values = {
+            "micro_batch": recipe.micro_batch,
+            "accumulation": recipe.accumulation,
+            "checkpointing": recipe.checkpointing,
+            "precision": recipe.precision,
+            "sequence": recipe.sequence,
+        }
+        # Before the first trace only what the document says is passed: the rest is the file's own choice.
+        knobs = {name: value for name, value in values.items() if name in self._said or self._traced}
+        self._tell(f"tracing {self._file.name}" + (f" with {_shown(knobs)}" if self._traced else ""))
+        trace = trace_step(
+            TraceRequest(
+                file=self._file,
+                function=self._function,
+                gpu=gpu,
+                python=self._python,
+                world_size=recipe.parallel.world_size,
+                ranks_per_node=setup.devices.per_node,
+                knobs={name: value for name, value in knobs.items() if value is not None},
+            )
+        )
+        self._fixed, self._traced = trace.fixed, self._traced + 1
+        return trace
+
+
+def _shown(knobs: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in knobs.items() if value is not None)

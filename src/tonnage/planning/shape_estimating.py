@@ -1,0 +1,50 @@
+"""The estimator of a model that is described, not traced: memory from the ledger, time from the same step on paper."""
+
+from __future__ import annotations
+
+from tonnage.cluster.gpus import find_gpu
+from tonnage.errors import TonnageError
+from tonnage.memory.estimate import Estimate, Mode
+from tonnage.memory.ledger import shape_estimate, shape_trace
+from tonnage.memory.shapes import ModelShape
+from tonnage.planning.estimating import CannotEstimate
+from tonnage.planning.solver.setup import Setup
+from tonnage.timing.collective import Interconnect
+from tonnage.timing.step import step_time
+
+KNOBS = (
+    "micro_batch", "accumulation", "checkpointing", "precision", "optimizer", "sharding", "tensor", "offload",
+)  # fmt: skip
+
+
+class ShapeEstimator:
+    """Answers for one model shape."""
+
+    def __init__(self, shape: ModelShape) -> None:
+        self._shape = shape
+
+    @property
+    def mode(self) -> Mode:
+        return "shape"
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        return KNOBS
+
+    def estimate(self, setup: Setup) -> Estimate:
+        """Memory and time of one rank; raise CannotEstimate with what does not go together."""
+        gpu = find_gpu(setup.devices.gpu)
+        if gpu is None:
+            raise CannotEstimate(f"{setup.devices.gpu} is not a GPU type in our table")
+        try:
+            trace = shape_trace(self._shape, setup.recipe, gpu.name)
+            seconds = step_time(trace, gpu, interconnect=interconnect_of(setup))
+            return shape_estimate(self._shape, setup.recipe, gpu, step_seconds=seconds)
+        except TonnageError as error:
+            problem = error.problem
+            raise CannotEstimate(f"{problem.what}{f': {problem.found}' if problem.found else ''}") from error
+
+
+def interconnect_of(setup: Setup) -> Interconnect:
+    """Where the ranks of a setup sit."""
+    return Interconnect(gpus_per_node=max(1, setup.devices.per_node))
