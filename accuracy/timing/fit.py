@@ -28,6 +28,7 @@ from tonnage.timing.corrections import Corrections
 from tonnage.timing.host import HostPace
 from tonnage.timing.step import StepTime, analysed_step
 
+SHOWN = False
 GAP = 1.0e-6
 LAUNCH_BOUND = 0.965
 """A step whose host is busy for this share of it is bound by the host."""
@@ -106,6 +107,23 @@ def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str
         for step in steps
         if step.launch > LAUNCH_BOUND * step.seconds
     ]
+    global SHOWN
+    if not SHOWN:
+        SHOWN = True
+        pace = fitted_pace(rows)
+        print(pace)
+        for row in rows:
+            c = [
+                pace["by_phase"]["forward"],
+                pace["by_phase"]["backward"],
+                *[pace["by_kind"][k] for k in ("matrix", "convolution", "attention")],
+            ]
+            print(
+                row.name,
+                row.counts,
+                round(row.seconds * 1e3, 2),
+                round(sum(a * b for a, b in zip(c, row.counts)) * 1e3, 2),
+            )
     return replace(
         calibration(),
         corrections=Corrections(fitted_points(_timed(steps, alone), GAP)),

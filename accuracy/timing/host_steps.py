@@ -89,7 +89,7 @@ class Language(nn.Module):  # type: ignore[misc]
 
 
 def small_steps(device: str) -> Iterator[Callable[..., Small]]:
-    """Builders of about 25 steps: our own blocks, torchvision and transformers, all optimizers."""
+    """Builders of about 25 steps: our own blocks, transformers and torchvision, all optimizers."""
     for recomputed, amp, kind in [
         (False, False, "adamw"),
         (False, True, "adamw"),
@@ -98,6 +98,9 @@ def small_steps(device: str) -> Iterator[Callable[..., Small]]:
         (False, False, "sgd"),
     ]:
         yield lambda r=recomputed, a=amp, o=kind: _language(device, r, a, o)
+    for name in ("bert", "gpt2", "t5", "llama"):
+        for amp, kind in ((False, "adamw"), (True, "fused")):
+            yield lambda n=name, a=amp, o=kind: _transformer(device, n, a, o)
     for name in (
         "resnet18",
         "resnet50",
@@ -109,9 +112,6 @@ def small_steps(device: str) -> Iterator[Callable[..., Small]]:
     ):
         for amp, kind in ((False, "sgd"), (True, "adamw")):
             yield lambda n=name, a=amp, o=kind: _vision(device, n, a, o)
-    for name in ("bert", "gpt2", "t5", "llama"):
-        for amp, kind in ((False, "adamw"), (True, "fused")):
-            yield lambda n=name, a=amp, o=kind: _transformer(device, n, a, o)
     yield lambda: _perceptron(device)
 
 
@@ -206,10 +206,18 @@ def timed_phases(small: Small, device: str, *, times: int = 7) -> dict[str, Any]
             run()
     _wait(device)
     counts: dict[str, dict[str, int]] = {}
+    modules = 0
+
+    def entered(_module: Any, _inputs: Any) -> None:
+        nonlocal modules
+        modules += 1
+
+    hook = nn.modules.module.register_module_forward_pre_hook(entered)
     for phase, run in phases.items():
         with Counting() as counting:
             run()
         counts[phase] = dict(counting.counts)
+    hook.remove()
     _wait(device)
     seconds: dict[str, list[float]] = {phase: [] for phase in [*phases, "whole"]}
     for _ in range(times):
@@ -225,7 +233,15 @@ def timed_phases(small: Small, device: str, *, times: int = 7) -> dict[str, Any]
         _wait(device)
         seconds["whole"].append(time.perf_counter() - begin)
     medians = {phase: sorted(values)[len(values) // 2] for phase, values in seconds.items()}
-    return {"name": small.name, "seconds": medians, "operations": counts}
+    tensors = sum(1 for _ in small.model.parameters())
+    return {
+        "name": small.name,
+        "seconds": medians,
+        "operations": counts,
+        "modules": modules,
+        "parameters": tensors,
+        "amp": small.amp,
+    }
 
 
 def _phases(small: Small, device: str) -> dict[str, Callable[[], object]]:

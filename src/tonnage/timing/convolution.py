@@ -71,6 +71,7 @@ def _work(
         bytes=float(
             total_read(operation.inputs) * (passes if backward else 1) + total_bytes(operation.outputs)
         ),
-        kernels=2.0 * passes,
+        # cuDNN works groups off one by one, with slices taken before and put back after.
+        kernels=passes * (2.0 + (groups if shape == "grouped" else 0.0)),
         tiles=Tiles(places, each_out, depth, groups),
     )

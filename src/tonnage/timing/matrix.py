@@ -39,6 +39,7 @@ def _product(
     rows, depth, columns = float(left.shape[-2]), float(left.shape[-1]), float(right.shape[-1])
     rate = rate_of(left.dtype, tf32=arithmetic.matrix_tf32)
     kind = "bmm" if len(left.shape) == 3 else "mm"
+    odd = "/odd" if _misaligned(left, right) or (columns > 1 and columns % _ALIGNED) else ""
     biased = len(operation.inputs) > 2
     features = (
         octaves(rows),
@@ -47,12 +48,11 @@ def _product(
         octaves(batch),
         float(_is_turned(left)),
         float(_is_turned(right)),
-        2.0 * _misaligned(left, right),
         0.3 * biased,
     )
     return Work(
         kind="matrix",
-        family=f"{kind}/{'half' if rate in ('bf16', 'fp16') else rate}",
+        family=f"{kind}/{'half' if rate in ('bf16', 'fp16') else rate}{odd}",
         features=features,
         flops=2.0 * batch * rows * depth * columns,
         rate=rate,

@@ -89,7 +89,8 @@ def _computing(work: Work, facts: GpuFacts) -> float:
         return _attending(work, work.tiles, facts)
     if work.tiles is None or work.family.startswith("depthwise"):
         return work.flops / (peak * 0.3)
-    passes = max(1.0, work.kernels / 2) if work.kind == "convolution" else 1.0
+    once = 2.0 * work.tiles.batch * work.tiles.rows * work.tiles.columns * work.tiles.depth
+    passes = max(1.0, work.flops / once) if work.kind == "convolution" else 1.0
     return passes * _in_waves(work.tiles, facts, peak, full=work.rate == "fp32")
 
 
