@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .launches import Launches
 from .recorder import Recorder
@@ -32,13 +33,17 @@ def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
     def prepare() -> None:
         from . import compiling_inductor
 
-        with torch.utils._python_dispatch._disable_current_modes():
+        with _disable_current_modes():
             compiling_inductor.prepare(Launches(recorder), folder)
             _watch_frames()
+            torch._dynamo.trace_rules.add(
+                __package__
+            )  # our own code, where hooks lead to it, is not to be compiled
 
     def prepared_compile(*args: Any, **kwargs: Any) -> Any:
         prepare()
-        return compile_(*args, **kwargs)
+        with _module_calls_unwatched():  # a compiled module keeps its `__call__` from here on
+            return compile_(*args, **kwargs)
 
     def compile_graph(wrapper: Any, graph: Any, inputs: Any) -> Any:
         return _compiled(recorder, wrapper, graph, inputs)
@@ -52,6 +57,7 @@ def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
 
 def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Callable[..., Any]:
     """One graph, compiled; or as it is, where Inductor cannot do it without a device."""
+    from torch._dynamo import exc as dynamo_errors
     from torch._inductor.compile_fx import compile_fx
 
     from . import compiling_inductor
@@ -65,6 +71,8 @@ def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Call
     try:
         with compiling_inductor.configured(wrapper.config) as patches:
             compiled: Callable[..., Any] = compile_fx(graph, inputs, config_patches=patches)
+    except (dynamo_errors.RestartAnalysis, dynamo_errors.SkipFrame):
+        raise  # torch's own way of saying: read this code again, in another manner
     except Exception as failure:
         recorder.notes.add(
             "compile-eager",
@@ -100,10 +108,17 @@ def _watch_frames() -> None:
     convert = convert_frame.ConvertFrameAssert.__call__
 
     def convert_unwatched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        watched, nn.Module.__call__ = nn.Module.__call__, nn.Module._wrapped_call_impl
-        try:
+        # Torch disables modes itself, but not for graphs it splits for DDP.
+        with _module_calls_unwatched(), _disable_current_modes():
             return convert(self, *args, **kwargs)
-        finally:
-            nn.Module.__call__ = watched
 
     convert_frame.ConvertFrameAssert.__call__ = convert_unwatched
+
+
+@contextlib.contextmanager
+def _module_calls_unwatched() -> Iterator[None]:
+    watched, nn.Module.__call__ = nn.Module.__call__, nn.Module._wrapped_call_impl
+    try:
+        yield
+    finally:
+        nn.Module.__call__ = watched

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .host import said_pinned
 from .known_values import Known, is_assumed, known_value
 from .notes import Notes
 
-_aten = torch.ops.aten
 Handler = Callable[[Any, Any, dict[str, Any]], Any]
 
 MAX_BYTES_TO_HOST = 64 << 20
@@ -30,23 +30,24 @@ class DataDependent:
         self._notes = notes
         self._module_path = module_path
 
-    def handlers(self) -> dict[Any, Handler]:
+    def handlers(self) -> dict[str, Handler]:
         """Which operation is answered how; a handler may return NotImplemented for a call that needs no answer."""
         return {
-            _aten._local_scalar_dense.default: self._item,
-            _aten.equal.default: self._equal,
-            _aten.nonzero.default: self._nonzero,
-            _aten.masked_select.default: self._masked_select,
-            _aten.index.Tensor: self._index,
-            _aten._unique2.default: self._unique2,
-            _aten.unique_dim.default: self._unique_along,
-            _aten.unique_consecutive.default: self._unique_consecutive,
-            _aten.bincount.default: self._bincount,
-            _aten.repeat_interleave.Tensor: self._repeat_interleave,
-            _aten._pack_padded_sequence.default: self._pack_padded_sequence,
-            _aten._to_copy.default: self._to_copy,
-            _aten.is_pinned.default: lambda _func, _args, _kwargs: False,
-            _aten._pin_memory.default: lambda _func, args, _kwargs: args[0],
+            "aten._local_scalar_dense.default": self._item,
+            "aten.equal.default": self._equal,
+            "aten.nonzero.default": self._nonzero,
+            "aten.masked_select.default": self._masked_select,
+            "aten.index.Tensor": self._index,
+            "aten._unique2.default": self._unique2,
+            "aten.unique_dim.default": self._unique_along,
+            "aten.unique_consecutive.default": self._unique_consecutive,
+            "aten.bincount.default": self._bincount,
+            "aten.repeat_interleave.Tensor": self._repeat_interleave,
+            "aten._pack_padded_sequence.default": self._pack_padded_sequence,
+            "aten._to_copy.default": self._to_copy,
+            "aten.is_pinned.default": lambda _func, args, _kwargs: getattr(args[0], "is_said_pinned", False),
+            "aten._pin_memory.default": lambda _func, args, _kwargs: said_pinned(args[0]),
+            "torchvision.nms.default": self._nms,
         }
 
     def _item(self, _func: Any, args: Any, _kwargs: Any) -> Any:
@@ -169,6 +170,12 @@ class DataDependent:
             sizes = (value[None, :] > torch.arange(longest)[:, None]).sum(1)
             total = int(value.sum())
         return source.new_empty((total, *source.shape[2:])), sizes
+
+    def _nms(self, _func: Any, args: Any, _kwargs: Any) -> Any:
+        """Boxes that survive non-maximum suppression: at most all."""
+        boxes = args[0]
+        self._bounded("nms", boxes.shape[0])
+        return boxes.new_empty((boxes.shape[0],), dtype=torch.int64)
 
     def _to_copy(self, _func: Any, args: Any, kwargs: Any) -> Any:
         """A copy from the GPU to the CPU, as a real tensor: its known value, else ones."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from .collectives import Collectives
@@ -42,6 +44,8 @@ def one_rank(recorder: Recorder, world_size: int, rank: int) -> Iterator[None]:
         stack.enter_context(replaced(_core, _new_process_group_helper=_making_groups(names)))
         if hasattr(_core, "_get_object_coll_device"):
             stack.enter_context(replaced(_core, _get_object_coll_device=lambda _group=None: "cpu"))
+        if hasattr(_core, "_object_to_tensor"):
+            stack.enter_context(replaced(_core, _object_to_tensor=_pickled))
         stack.enter_context(_ddp())
         yield
 
@@ -111,6 +115,15 @@ def _making_groups(names: dict[Any, str]) -> Callable[..., Any]:
         return made
 
     return make_group
+
+
+def _pickled(thing: Any, _device: Any = None, *_group: Any) -> tuple[Any, Any]:
+    """An object as bytes on the CPU, and their number: torch's own way goes through a storage, which would be fake."""
+    data = pickle.dumps(thing)
+    with torch._C._DisableTorchDispatch():
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8), torch.tensor(
+            [len(data)], dtype=torch.long
+        )
 
 
 @contextlib.contextmanager

@@ -21,6 +21,12 @@ MAX_BYTES_REAL = 256 << 10
 _WHOLE = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
 
 
+def said_pinned(tensor: Any) -> Any:
+    """A tensor whose memory is pinned, to all who ask."""
+    tensor.is_said_pinned = True
+    return tensor
+
+
 class Host:
     """Runs operations on real CPU tensors."""
 
@@ -35,11 +41,12 @@ class Host:
         return has_tensors or not self._is_large(func, args, kwargs)
 
     def run(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run it. Memory stays pageable: pinning would ask a driver that is not there."""
-        if kwargs.get("pin_memory"):
-            kwargs = {**kwargs, "pin_memory": False}
+        """Run it. Memory stays pageable, whatever it says: pinning would ask a driver that is not there."""
+        if not kwargs.get("pin_memory"):
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **kwargs)
         with torch._C._DisableTorchDispatch():
-            return func(*args, **kwargs)
+            return said_pinned(func(*args, **{**kwargs, "pin_memory": False}))
 
     def _is_large(self, func: Any, args: Any, kwargs: Any) -> bool:
         size = kwargs.get("size")
