@@ -1,0 +1,99 @@
+"""Small steps that compile in the ways people do."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+WIDTH, ROWS, CLASSES = 256, 8192, 1000
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return x + self.drop(self.down(functional.gelu(self.up(self.norm(x)))))
+
+
+class Net(nn.Module):
+    def __init__(self, *, checkpointing=False, breaks=False):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.head = nn.Linear(WIDTH, CLASSES, bias=False)
+        self.checkpointing = checkpointing
+        self.breaks = breaks
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpointing else block(x)
+        if self.breaks and x.sum().item() > 0:
+            x = x * 2
+        return self.head(x)
+
+
+def training(model, forward, optimizer_step=None):
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+
+    def step():
+        x = torch.randn(ROWS, WIDTH, device="cuda")
+        y = torch.randint(0, CLASSES, (ROWS,), device="cuda")
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = functional.cross_entropy(forward(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def eager():
+    model = Net().cuda()
+    return training(model, model)
+
+
+def compiled():
+    model = Net().cuda()
+    return training(model, torch.compile(model))
+
+
+def checkpointed():
+    model = Net(checkpointing=True).cuda()
+    return training(model, torch.compile(model))
+
+
+def broken_into_graphs():
+    model = Net(breaks=True).cuda()
+    return training(model, torch.compile(model))
+
+
+def with_cuda_graphs():
+    model = Net().cuda()
+    return training(model, torch.compile(model, mode="reduce-overhead"))
+
+
+def impossible():
+    """A graph Inductor is not able to compile."""
+    import torch._inductor.graph
+
+    model = Net().cuda()
+    forward = torch.compile(model)
+    compile_to_module = torch._inductor.graph.GraphLowering.compile_to_module
+
+    def fail(*_args, **_kwargs):
+        raise NotImplementedError("no such lowering")
+
+    inner = training(model, forward)
+
+    def step():
+        torch._inductor.graph.GraphLowering.compile_to_module = fail
+        try:
+            inner()
+        finally:
+            torch._inductor.graph.GraphLowering.compile_to_module = compile_to_module
+
+    return step
