@@ -10,6 +10,7 @@ from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import gib, more_time, short_time
 from tonnage.reporting.plan.rows import Row, mood_of, rows, title
 from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView, ValueView
+from tonnage.reporting.text import one_line
 
 LABEL = 14
 INDENT = "  "
@@ -114,12 +115,13 @@ def _explained(values: Sequence[ValueView]) -> list[str]:
     for value in values:
         space = max(8, room - len(INDENT) - field - origin - 4)
         text = value.value if len(value.value) <= space else value.value[: space - 1] + "…"
-        lines.append(f"{INDENT}{value.field:<{field}}  {text:<{space}}  {mark(value.origin, 'quiet')}")
+        name = one_line(value.field, field)
+        lines.append(f"{INDENT}{name:<{field}}  {text:<{space}}  {mark(value.origin, 'quiet')}")
     return lines
 
 
 def _defaults(view: PlanView) -> list[str]:
-    worked_out = [value.field for value in view.effective if value.origin in ("estimated", "Kubernetes")]
+    worked_out = [value.field for value in view.effective if value.origin == "estimated"]
     if not worked_out:
         return []
     shown = ", ".join(worked_out[:6]) + (" ..." if len(worked_out) > 6 else "")

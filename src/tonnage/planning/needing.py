@@ -12,7 +12,7 @@ from typing import Literal
 from tonnage.cluster.resources import amounts
 from tonnage.planning.answers import Need, State
 from tonnage.planning.catalogue import Offer
-from tonnage.planning.sources import PodFigures
+from tonnage.planning.sources import Figure, PodFigures
 from tonnage.planning.workload import Role
 
 Name = Literal["memory", "shm", "disk", "cpu"]
@@ -76,12 +76,23 @@ def _need(
         asked=asked,
         granted=granted,
         there=there,
-        state=_state(needed, asked, there),
+        state="tight" if _is_bare_shm(name, role, figure, asked) else _state(needed, asked, there),
         parts=figure.parts if figure else (),
         gpu_share=gpu_share,
         share=share,
-        text=figure.text if figure else "",
+        text=figure.text if figure else _without_figure(name, role, asked),
     )
+
+
+def _is_bare_shm(name: Name, role: Role, figure: Figure | None, asked: int | None) -> bool:
+    """Whether /dev/shm is the runtime's own in a pod that most likely needs more."""
+    return name == "shm" and figure is None and asked == DEFAULT_SHM and role.gpus.count > 0
+
+
+def _without_figure(name: Name, role: Role, asked: int | None) -> str:
+    if _is_bare_shm(name, role, None, asked):
+        return "the runtime's default: loader workers and ranks of one pod need more"
+    return ""
 
 
 def _asked(name: Name, role: Role, leaves_shm_to_us: bool) -> int | None:
@@ -103,7 +114,7 @@ def _state(needed: int | None, asked: int | None, there: int | None) -> State:
     if there is not None and granted is not None and granted > there:
         return "does not fit"
     if needed is None:
-        return "unknown"
+        return "set" if there is None else "fits"
     if asked is not None and asked < needed:
         return "does not fit"
     if there is None:

@@ -141,9 +141,17 @@ def _choose(workload: Workload, sources: Sources, ground: Ground | None) -> Cand
     def preference(candidate: Candidate) -> tuple[object, ...]:
         fits = candidate.memory.state != "does not fit"
         has_nodes = ground is None or _has_nodes(candidate, workload, ground)
+        is_large = ground is None or _has_large_nodes(candidate, ground.offered)
         price = prices.get(candidate.gpu.name)
         size = candidate.memory.usable or 0
-        return (not fits, not has_nodes, price is None, price.low if price and fits else 0, -size)
+        return (
+            not fits,
+            not has_nodes,
+            not is_large,
+            price is None,
+            price.low if price and fits else 0,
+            -size,
+        )
 
     return min(found, key=preference)
 
@@ -151,6 +159,13 @@ def _choose(workload: Workload, sources: Sources, ground: Ground | None) -> Cand
 def _has_nodes(candidate: Candidate, workload: Workload, ground: Ground) -> bool:
     role = aimed_at(workload.trainer, candidate.gpu)
     return place_gang([wanted(role)], ground.empty).fits
+
+
+def _has_large_nodes(candidate: Candidate, offered: Sequence[Offer]) -> bool:
+    """Whether any node has as many GPUs of the type as a pod asks for, whatever else keeps the pod away."""
+    return any(
+        offer.gpu == candidate.gpu.name and offer.per_node >= candidate.devices.per_node for offer in offered
+    )
 
 
 def _offer_for(chosen: Candidate, offered: Sequence[Offer]) -> Offer | None:

@@ -61,7 +61,7 @@ def risk_of(
     )
 
 
-def change_against_losing(risk: Risk, late_death: str) -> Change:
+def change_against_losing(workload: Workload, risk: Risk, late_death: str) -> Change:
     """The line that keeps the work."""
     price = (
         f": a death at 90 % costs {late_death}" if late_death else ": a death at 90 % loses 90 % of the work"
@@ -70,10 +70,16 @@ def change_against_losing(risk: Risk, late_death: str) -> Change:
         why = f"no checkpoints on a run of more than an hour{price}"
     else:
         why = f"checkpoints on {risk.place} die with the {risk.dies_with.value}{price}"
+    if workload.run is None:
+        target = workload.checkpoints
+        where = f" at {target.mount}" if target is not None and target.mount else ""
+        what, consent = f"mount a claim{where}", "annotation tonnage.dev/i-accept-losing-work=true"
+    else:
+        what, consent = "checkpoints: pvc/NAME", "iAcceptLosingWork: true"
     return Change(
-        what="checkpoints: pvc/NAME",
-        effect="or s3://, nfs://; iAcceptLosingWork: true if losing it is fine",
-        field="checkpoints",
+        what=what,
+        effect=f"keeps the work (or {consent})",
+        field="checkpoints" if workload.run is not None else "",
         why=why,
         answers=LOSING_WORK,
     )

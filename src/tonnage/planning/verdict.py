@@ -70,7 +70,7 @@ def losing_obstacle(plan: Plan) -> list[Obstacle]:
     if not plan.risk.is_refused:
         return []
     late = plan.risk.late_death
-    change = change_against_losing(plan.risk, "" if late is None else dollars(late))
+    change = change_against_losing(plan.workload, plan.risk, "" if late is None else dollars(late))
     return [Obstacle(change.why, (change,))]
 
 

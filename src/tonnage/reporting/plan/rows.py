@@ -125,7 +125,9 @@ def _need(need: NeedView) -> Row:
     show = cores if need.name == "cpu" else large
     amount = need.granted if need.needed is None else need.needed
     text = show(amount) if amount is not None else "not known"
-    if need.asked is not None and need.needed is not None and need.asked != need.needed:
+    if need.needed is None and need.name != "shm":
+        text += " asked for"
+    elif need.asked is not None and need.needed is not None and need.asked != need.needed:
         text += f" needed, {show(need.asked)} asked for"
     if need.there is not None and need.name != "shm":
         text += f" of {show(need.there)} per node"
@@ -254,7 +256,7 @@ def _cost_lines(cost: CostView) -> Iterator[str]:
     first = f"{hour} per hour" + (f", {dollar_range(cost.total)}" if cost.total is not None else "")
     yield first + (f"; budget {cost.budget_text}" if cost.budget_text else "")
     deadline = f"{dollars(cost.to_deadline)} if it runs to its deadline; " if cost.to_deadline else ""
-    yield f"{deadline}prices: {cost.origin}"
+    yield f"{deadline}price: {cost.origin}"
 
 
 def _risk(risk: RiskView) -> Iterator[Row]:

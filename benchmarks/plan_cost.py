@@ -1,0 +1,133 @@
+"""What `tonnage plan` costs on a large cluster: a thousand nodes within a second, and how it grows from there.
+
+Prints one line of JSON. The cluster is a saved snapshot (nodes of three kinds, three pods on most of them, a
+quota); the command is a child process, from start to exit, as people run it. CPU seconds are given beside wall
+seconds, because a busy machine stretches only the latter; the promise is about an idle one, so the limit is
+held against CPU seconds, which are no less than an idle machine's wall seconds here (one thread).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tonnage.cluster.shapes import nodes_from_shapes, parse_node_shapes
+from tonnage.kube.saved import API_VERSION, KIND
+
+LIMIT_SECONDS = 1.0
+ROUNDS = 3
+SIZES = (1_000, 5_000)
+KINDS = "8xh100={most},8xa100-80={some},cpu={few}"
+
+RUN = """
+apiVersion: tonnage.dev/v1alpha1
+kind: Run
+metadata: {name: bench, namespace: team-1}
+spec:
+  image: registry.example/ml/bench:1
+  command: torchrun train.py
+  nodes: 8
+  gpus: 4 x h100
+  memory: 200Gi
+  cpu: 32
+  model: {shape: gpt2}
+  train: {microBatch: 8, sequence: 1024, steps: 20000}
+  checkpoints: s3://bucket/bench
+"""
+
+
+def main() -> int:
+    results = [measure(size) for size in SIZES]
+    first = results[0]
+    figures = {
+        "benchmark": "plan_cost",
+        "limit_cpu_seconds_at_1000_nodes": LIMIT_SECONDS,
+        "results": results,
+        "growth": round(results[-1]["cpu_seconds"] / first["cpu_seconds"], 2),
+    }
+    print(json.dumps(figures))
+    return 0 if first["cpu_seconds"] <= LIMIT_SECONDS else 1
+
+
+def measure(size: int) -> dict[str, Any]:
+    """Median wall and CPU seconds of the whole command on a cluster of this size."""
+    with tempfile.TemporaryDirectory(prefix="plan-cost-") as folder:
+        run, saved = Path(folder) / "run.yaml", Path(folder) / "cluster.json"
+        run.write_text(RUN)
+        pods = write_cluster(saved, size)
+        rounds = [one_round(run, saved) for _ in range(ROUNDS)]
+    return {
+        "nodes": size,
+        "pods": pods,
+        "wall_seconds": round(statistics.median(wall for wall, _ in rounds), 2),
+        "cpu_seconds": round(statistics.median(cpu for _, cpu in rounds), 2),
+    }
+
+
+def one_round(run: Path, saved: Path) -> tuple[float, float]:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [sys.executable, "-m", "tonnage", "plan", str(run), "--on", str(saved), "-o", "json"]
+    finished = subprocess.run(command, capture_output=True, check=False)
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if finished.returncode not in (0, 1) or b'"kind": "Plan"' not in finished.stdout:
+        raise SystemExit(finished.stderr.decode() or "no plan")
+    return wall, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def write_cluster(path: Path, size: int) -> int:
+    """A saved snapshot of that many nodes, two thirds busy; the number of pods in it."""
+    shapes = KINDS.format(most=size * 7 // 10, some=size * 2 // 10, few=size // 10)
+    nodes = list(nodes_from_shapes(parse_node_shapes(shapes)))
+    for node in nodes:
+        node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    pods = [_pod(node["metadata"]["name"], index) for node in nodes[: size * 2 // 3] for index in range(3)]
+    quota = {
+        "metadata": {"name": "wall", "namespace": "team-1"},
+        "spec": {"hard": {"requests.nvidia.com/gpu": "256"}},
+        "status": {
+            "hard": {"requests.nvidia.com/gpu": "256"},
+            "used": {"requests.nvidia.com/gpu": "128"},
+        },
+    }
+    header = {"takenAt": dt.datetime(2026, 11, 15, tzinfo=dt.UTC).isoformat(), "source": "a benchmark"}
+    saved = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": header,
+        "resources": {
+            "nodes": {"apiVersion": "v1", "kind": "Node", "items": nodes},
+            "pods": {"apiVersion": "v1", "kind": "Pod", "items": pods},
+            "resourcequotas": {"apiVersion": "v1", "kind": "ResourceQuota", "items": [quota]},
+        },
+        "gaps": [],
+    }
+    path.write_text(json.dumps(saved))
+    return len(pods)
+
+
+def _pod(node: str, index: int) -> dict[str, Any]:
+    requests = {"cpu": "8", "memory": "64Gi"}
+    if not node.startswith("cpu"):
+        requests["nvidia.com/gpu"] = "2"
+    name = f"{node}-{index}"
+    return {
+        "metadata": {"name": name, "namespace": f"team-{index}", "uid": name, "labels": {"app": "train"}},
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}],
+        },
+        "status": {"phase": "Running", "startTime": "2026-11-15T00:00:00Z"},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+"""`tonnage plan` from the outside: files in, one screen or one JSON document out, exit codes that mean something."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from tonnage.cli.plan import plan
+from tonnage.errors import TonnageError
+from tonnage.reporting.plan.views import PlanView, View
+
+PROJECT = Path(__file__).parents[2]
+
+CLUSTER = """
+apiVersion: tonnage.dev/v1alpha1
+kind: Cluster
+metadata: {name: lab}
+spec:
+  pools:
+    - {name: h100, nodes: 2, gpus: 8 x h100, price: {gpu: $3/hour}}
+    - {name: small, nodes: 1, gpus: 4 x a100-40, price: {gpu: $1/hour}}
+"""
+
+RUN = """
+apiVersion: tonnage.dev/v1alpha1
+kind: Run
+metadata: {name: sft, namespace: team}
+spec:
+  image: registry.example/ml/sft:1
+  command: torchrun train.py
+  nodes: 2
+  gpus: 8 x h100
+  memory: 256Gi
+  cpu: 64
+  train: {microBatch: 4, sequence: 2048, steps: 1000}
+  checkpoints: s3://bucket/sft
+"""
+
+JOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: old-job, namespace: team}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: registry.example/ml/old:1
+              command: [torchrun, train.py, --output-dir, /out]
+              resources: {limits: {nvidia.com/gpu: 8, memory: 200Gi, cpu: 32}}
+              volumeMounts: [{name: out, mountPath: /out}]
+          volumes: [{name: out, emptyDir: {}}]
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("lab.yaml").write_text(CLUSTER)
+    Path("run.yaml").write_text(RUN)
+    Path("job.yaml").write_text(JOB)
+    return tmp_path
+
+
+def call(*words: str, columns: int = 80, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(
+        plan, list(words), env={"COLUMNS": str(columns)}, standalone_mode=False, input=stdin
+    )
+
+
+def answer(*words: str) -> dict[str, Any]:
+    result = call(*words, "-o", "json")
+    assert result.exception is None, result.exception
+    return json.loads(result.stdout)  # type: ignore[no-any-return]
+
+
+# -- verdicts and exit codes
+
+
+def test_a_run_that_fits_exits_with_zero(room: Path) -> None:
+    result = call("run.yaml", "--on", "lab.yaml")
+
+    assert result.return_value == 0
+    assert result.stdout.startswith("sft   2 nodes x 8 h100   fits")
+
+
+def test_what_must_change_first_exits_with_one(room: Path) -> None:
+    result = call("job.yaml", "--on", "lab.yaml")
+
+    assert result.return_value == 1
+    assert "fits, if you change 2 things" in result.stdout
+    assert "tolerate nvidia.com/gpu=present:NoSchedule" in result.stdout
+    assert "mount a claim at /out -> keeps the work" in result.stdout
+
+
+def test_what_no_cluster_of_this_size_takes_cannot_fit(room: Path) -> None:
+    Path("run.yaml").write_text(RUN.replace("memory: 256Gi", "memory: 256Gi\n  disk: 90Ti"))
+    result = call("run.yaml", "--on", "lab.yaml")
+
+    assert result.return_value == 1
+    assert "90 TiB" in result.stdout or "90.0 TiB" in result.stdout
+
+
+def test_without_a_cluster_nothing_is_looked_at(room: Path) -> None:
+    result = call("run.yaml")
+
+    assert result.return_value == 0
+    assert result.stderr == ""
+    assert "Starts" not in result.stdout
+
+
+def test_the_cluster_is_named_on_stderr(room: Path) -> None:
+    assert call("run.yaml", "--on", "lab.yaml").stderr.startswith("looking at cluster file lab.yaml")
+
+
+# -- what can be read
+
+
+def test_standard_input_is_read(room: Path) -> None:
+    assert call("-", "--on", "lab.yaml", stdin=RUN).return_value == 0
+
+
+def test_mistakes_in_the_document_are_all_told(room: Path) -> None:
+    Path("run.yaml").write_text(RUN.replace("memory: 256Gi", "memory: 256").replace("gpus:", "gpu:"))
+    result = call("run.yaml")
+
+    assert isinstance(result.exception, TonnageError)
+    assert {problem.code for problem in result.exception.problems} >= {"DOC-004"}
+    assert len(result.exception.problems) == 2
+
+
+def test_a_file_without_a_run_is_refused(room: Path) -> None:
+    result = call("lab.yaml")
+
+    assert isinstance(result.exception, TonnageError)
+    assert "no Run in this file" in result.exception.problem.what
+
+
+def test_a_missing_file_is_told_with_a_near_one(room: Path) -> None:
+    result = call("runn.yaml")
+
+    assert isinstance(result.exception, TonnageError)
+    assert result.exception.problem.hint == "did you mean run.yaml?"
+
+
+def test_several_runs_in_a_file_are_each_planned(room: Path) -> None:
+    Path("run.yaml").write_text(RUN + "---" + RUN.replace("name: sft", "name: other"))
+
+    assert [item["run"]["name"] for item in answer("run.yaml")["items"]] == ["sft", "other"]
+
+
+def test_the_team_in_the_same_file_gives_its_namespace(room: Path) -> None:
+    team = "\n---\napiVersion: tonnage.dev/v1alpha1\nkind: Team\nmetadata: {name: research}\nspec: {namespace: ml}\n"
+    text = RUN.replace(", namespace: team", "").replace("spec:\n", "spec:\n  team: research\n", 1)
+    Path("run.yaml").write_text(text + team)
+
+    assert answer("run.yaml")["run"]["namespace"] == "ml"
+
+
+def test_a_namespace_can_be_given(room: Path) -> None:
+    Path("run.yaml").write_text(RUN.replace(", namespace: team", ""))
+
+    assert answer("run.yaml", "-n", "mine")["run"]["namespace"] == "mine"
+
+
+# -- options
+
+
+def test_explain_shows_who_decided_each_value(room: Path) -> None:
+    text = call("run.yaml", "--on", "lab.yaml", "--explain").stdout
+
+    assert re.search(r"^  memory +256Gi +you$", text, flags=re.MULTILINE)
+    assert re.search(r"^  checkpoints.keep +3 +Tonnage$", text, flags=re.MULTILINE)
+    assert re.search(r"^  shm +\S+ \S+ +estimated$", text, flags=re.MULTILINE)
+
+
+def test_explain_shows_what_kubernetes_adds_to_a_manifest(room: Path) -> None:
+    values = {item["field"]: item for item in answer("job.yaml", "--on", "lab.yaml")["effective"]}
+
+    assert values["Worker.pytorch.limits.memory"] == {
+        "field": "Worker.pytorch.limits.memory",
+        "value": "200Gi",
+        "origin": "you",
+    }
+    assert values["Worker.pytorch.requests.memory"]["origin"] == "Kubernetes"
+    assert values["Worker.terminationGracePeriodSeconds"]["value"] == "30"
+
+
+def test_yaml_without_fit_has_no_meaning(room: Path) -> None:
+    result = call("run.yaml", "-o", "yaml")
+
+    assert isinstance(result.exception, TonnageError)
+    assert result.exception.exit_code == 2
+
+
+def test_fit_without_a_model_says_why_there_is_none(room: Path) -> None:
+    result = call("run.yaml", "--on", "lab.yaml", "--fit")
+
+    assert "found nothing: spec.model is not said" in result.stdout
+
+
+# -- text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("file", ["run.yaml", "job.yaml"])
+def test_no_line_is_wider_than_the_terminal(room: Path, columns: int, file: str) -> None:
+    lines = call(file, "--on", "lab.yaml", "--explain", columns=columns).stdout.splitlines()
+    too_wide = [line for line in lines if len(line) > columns and " " in line.strip()]
+
+    assert too_wide == []
+
+
+def test_text_without_a_terminal_has_no_colour(room: Path) -> None:
+    assert "\x1b" not in call("run.yaml", "--on", "lab.yaml").stdout
+
+
+# -- JSON
+
+
+def test_json_carries_every_key_of_the_view(room: Path) -> None:
+    found = answer("run.yaml", "--on", "lab.yaml")
+
+    assert list(found) == [field.encode_name for field in msgspec.structs.fields(PlanView)]
+    assert msgspec.convert(found, PlanView).run.name == "sft"
+
+
+def test_every_key_of_the_json_is_documented() -> None:
+    page = (PROJECT / "docs" / "plan.md").read_text()
+    keys = {field.encode_name for view in View.__subclasses__() for field in msgspec.structs.fields(view)}
+
+    assert sorted(key for key in keys if f"`{key}`" not in page) == []
+
+
+def test_errors_are_json_where_json_was_asked_for(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tonnage.cli.failing import exit_with
+
+    failure = call("none.yaml", "-o", "json").exception
+    assert failure is not None
+    assert exit_with(failure) == 1
