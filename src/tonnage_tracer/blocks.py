@@ -56,7 +56,10 @@ class Blocks:
 
     def of(self, tensor: Any) -> int:
         """The block a tensor lives in, -1 where it has none."""
-        known = self.live.get(tensor.untyped_storage()._cdata)
+        try:
+            known = self.live.get(tensor.untyped_storage()._cdata)
+        except (NotImplementedError, RuntimeError):
+            return -1  # a wrapper without storage: a functorch level, a sparse tensor
         return -1 if known is None else known[1]
 
     def resized(self, storage: Any, call: int, stream: int, phase: int) -> None:

@@ -51,7 +51,7 @@ class Overload:
 class Overloads:
     """Facts of all overloads met."""
 
-    def __init__(self, handlers: dict[Any, Handler]) -> None:
+    def __init__(self, handlers: dict[str, Handler]) -> None:
         self._handlers = handlers
         self._facts: dict[int, Overload] = {}
 
@@ -59,7 +59,7 @@ class Overloads:
         """Facts of an overload."""
         found = self._facts.get(id(func))
         if found is None:
-            found = self._facts[id(func)] = Overload(func, self._handlers.get(func))
+            found = self._facts[id(func)] = Overload(func, self._handlers.get(str(func)))
         return found
 
 

@@ -67,6 +67,7 @@ class Recording:
         torch.empty(1, device="cuda")  # the context, before anything is recorded
         self._stack.enter_context(_collector_off())
         mode = _Fakes(allow_non_fake_inputs=True, allow_fallback_kernels=False)
+        mode.cache_enabled = False  # ours knows the same and is asked first
         self.recorder = recorder = Recorder(mode)
         _connect(recorder)
         self._stack.enter_context(disguised(recorder))

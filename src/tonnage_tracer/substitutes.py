@@ -10,24 +10,60 @@ from typing import Any
 
 import torch
 
-_aten = torch.ops.aten
+from .known_values import known_value
+
 Handler = Callable[[Any, Any, dict[str, Any]], Any]
 
 
-def handlers() -> dict[Any, Handler]:
+def handlers() -> dict[str, Handler]:
     """Which operation is answered how; NotImplemented leaves a call to torch."""
-    found: dict[Any, Handler] = {}
-    for namespace, name, handler in (
-        (_aten, "_grouped_mm", _grouped_mm),
-        (_aten, "_amp_update_scale_", _amp_update_scale),
-        (_aten, "_cudnn_rnn_flatten_weight", _cudnn_rnn_flatten_weight),
-        (_aten, "_cudnn_rnn", _cudnn_rnn),
-        (_aten, "_cudnn_rnn_backward", _cudnn_rnn_backward),
-    ):
-        packet = getattr(namespace, name, None)
-        if packet is not None:
-            found[packet.default] = handler
-    return found
+    return {
+        "aten._grouped_mm.default": _grouped_mm,
+        "aten._amp_update_scale_.default": _amp_update_scale,
+        "aten._cudnn_rnn_flatten_weight.default": _cudnn_rnn_flatten_weight,
+        "aten._cudnn_rnn.default": _cudnn_rnn,
+        "aten._cudnn_rnn_backward.default": _cudnn_rnn_backward,
+        "aten._use_cudnn_ctc_loss.default": _no,
+        "aten._use_cudnn_ctc_loss.Tensor": _no,
+        "aten._use_miopen_ctc_loss.default": _no,
+        "aten._use_miopen_ctc_loss.Tensor": _no,
+        "aten._ctc_loss.default": _ctc_loss,
+        "aten._ctc_loss.Tensor": _ctc_loss,
+        "aten._ctc_loss_backward.default": _ctc_loss_backward,
+        "aten._ctc_loss_backward.Tensor": _ctc_loss_backward,
+        "aten._nested_tensor_from_mask_left_aligned.default": _no,
+        "aten._transformer_encoder_layer_fwd.default": _like_first,
+    }
+
+
+def _no(_func: Any, _args: Any, _kwargs: Any) -> bool:
+    """A faster path that torch takes under conditions nobody can check here; without it, memory is no less."""
+    return False
+
+
+def _like_first(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """One result, shaped as the first argument."""
+    return args[0].new_empty(args[0].shape)
+
+
+def _ctc_loss(_func: Any, args: Any, _kwargs: Any) -> Any:
+    """The loss of each sample, and the forward variable over (blank, label) pairs kept for the backward pass."""
+    scores, targets, target_lengths = args[0], args[1], args[3]
+    batch = scores.shape[1] if scores.dim() == 3 else 1
+    longest = _longest(targets, target_lengths)
+    return scores.new_empty((batch,)), scores.new_empty((batch, scores.shape[0], 2 * longest + 1))
+
+
+def _ctc_loss_backward(_func: Any, args: Any, _kwargs: Any) -> Any:
+    return args[1].new_empty(args[1].shape)
+
+
+def _longest(targets: Any, lengths: Any) -> int:
+    value = known_value(lengths) if isinstance(lengths, torch.Tensor) else None
+    if value is not None:
+        with torch._C._DisableTorchDispatch():
+            return int(value.max())
+    return int(max(lengths)) if isinstance(lengths, (list, tuple)) else int(targets.shape[-1])
 
 
 def _grouped_mm(_func: Any, args: Any, kwargs: Any) -> Any:
