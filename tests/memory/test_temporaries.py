@@ -76,7 +76,55 @@ def test_cudnn_attention_keeps_the_query_gradient_in_fp32():
     backward = an_operation(
         "aten._scaled_dot_product_cudnn_attention_backward.default", [query] * 5, [query] * 3
     )
-    assert sizes(backward) == [4 * 4 * 32 * 2048 * 64 + 4 * 4 * 32 * 2048]
+    # Measured: 68,157,696 bytes.
+    assert sizes(backward) == [4 * 4 * 32 * 2048 * 64 + 4 * 4 * 32 * 2048 + 256] == [68_157_696]
+
+
+def test_cudnn_attention_with_fewer_key_heads_makes_their_gradients_for_every_head():
+    query, key = a_tensor(3, 20, 2048, 128, dtype="bfloat16"), a_tensor(3, 4, 2048, 128, dtype="bfloat16")
+    backward = an_operation(
+        "aten._scaled_dot_product_cudnn_attention_backward.default",
+        [query, query, key, key, query],
+        [query, key, key],
+    )
+    assert sizes(backward) == [126_320_896]  # as measured
+
+
+def test_efficient_attention_in_fp32_makes_row_sums_and_partial_gradients():
+    query = a_tensor(48, 12, 256, 64)
+    backward = an_operation(
+        "aten._scaled_dot_product_efficient_attention_backward.default", [query] * 5, [query] * 3
+    )
+    assert sizes(backward) == [37_748_736, 589_824, 589_824, 37_785_600]  # as measured
+
+
+def test_a_softmax_s_gradient_multiplies_before_it_sums():
+    attention = a_tensor(4, 32, 1024, 1024)
+    backward = an_operation(
+        "aten._softmax_backward_data.default", [attention, attention], [attention], dim=-1
+    )
+    assert sizes(backward) == [512 * MIB]
+    assert sizes(an_operation("aten._log_softmax_backward_data.default", [attention] * 2, [attention])) == []
+
+
+def test_a_softmax_that_bears_masked_rows_looks_for_them():
+    scores = a_tensor(16, 12, 512, 512)
+    safe = an_operation("aten._safe_softmax.default", [scores], [scores], dim=-1)
+    assert sizes(safe) == [48 * MIB, 98_304, 4]
+
+
+def test_a_running_sum_of_another_type_is_converted_first():
+    mask, positions = a_tensor(4, 2048, dtype="bool"), a_tensor(4, 2048, dtype="int64")
+    assert sizes(an_operation("aten.cumsum.default", [mask], [positions], dim=-1)) == [65_536]
+    assert sizes(an_operation("aten.cumsum.default", [positions], [positions], dim=-1)) == []
+
+
+def test_adding_at_indices_sorts_them_and_writing_does_not():
+    target, indices, values = a_tensor(8192, 1024), a_tensor(16384, dtype="int64"), a_tensor(16384, 1024)
+    add = an_operation("aten.index_put.default", [target, indices, values], [target], accumulate=True)
+    assert sizes(add)[:5] == [131_072] * 5
+    write = an_operation("aten.index_put.default", [target, indices, values], [target], accumulate=False)
+    assert sizes(write) == []
 
 
 def test_flash_attention_with_fewer_key_heads_expands_their_gradients():
@@ -92,17 +140,27 @@ def test_flash_attention_with_fewer_key_heads_expands_their_gradients():
     assert keys == values == 2 * 2 * 32 * 1000 * 128
 
 
+def an_embedding_gradient(count: int, width: int, rows: int, dtype: str = "float32"):
+    given = [a_tensor(count, width, dtype=dtype), a_tensor(count, dtype="int64")]
+    return an_operation("aten.embedding_dense_backward.default", given, [a_tensor(rows, width, dtype=dtype)])
+
+
 def test_an_embedding_gradient_sorts_its_indices_before_the_table_is_made():
-    gradient, indices = a_tensor(8192, 768), a_tensor(8192, dtype="int64")
-    operation = an_operation(
-        "aten.embedding_dense_backward.default", [gradient, indices], [a_tensor(50257, 768)]
-    )
-    found = temporaries_of(operation, H200)
+    found = temporaries_of(an_embedding_gradient(8192, 768, 50304), H200)
     assert [temporary.after for temporary in found[:4]] == [0, 0, 0, 0]
-    # Measured: 4 N d + about 340 N; the parts freed before the table is made do not count.
-    total = sum(temporary.size for temporary in found if temporary.until > 0)
-    measured = 4 * 8192 * 768 + 340 * 8192
-    assert total == pytest.approx(measured, rel=0.02)
+    assert [temporary.until for temporary in found[2:4]] == [0, 0]
+    # Measured: 27,681,792 bytes of partial sums, the last and largest block.
+    assert found[-1].size == 4 * 768 * (8192 // 10 + 8192) == 27_681_792
+
+
+def test_a_table_of_few_rows_needs_no_partial_sums():
+    assert max(sizes(an_embedding_gradient(16384, 768, 2))) < MIB
+
+
+def test_indices_that_do_not_lie_in_order_are_copied():
+    expanded = TensorInfo((32, 512), (0, 1), "int64")
+    lookup = an_operation("aten.embedding.default", [a_tensor(2, 768), expanded], [a_tensor(32, 512, 768)])
+    assert temporaries_of(lookup, H200) == (Temporary(131_072, after=0),)
 
 
 def test_few_indices_are_added_directly():

@@ -19,9 +19,11 @@ from tonnage.memory.temporaries import (
     attention,
     convolutions,
     embeddings,
+    indexing,
     matrices,
     norms,
     reductions,
+    softmax,
 )
 from tonnage.memory.temporaries.rule import NONE, Rule, Temporaries, Temporary
 from tonnage.memory.trace import Operation
@@ -32,9 +34,11 @@ RULES: dict[str, Rule] = {
     **attention.RULES,
     **convolutions.RULES,
     **embeddings.RULES,
+    **indexing.RULES,
     **matrices.RULES,
     **norms.RULES,
     **reductions.RULES,
+    **softmax.RULES,
 }
 """By overload (`aten.sum.dim_IntList`) or by operation (`aten.sum`), the overload first."""
 
