@@ -20,11 +20,9 @@ import torch
 
 from accuracy.catalogue import Configuration, configurations
 from accuracy.measuring.children import Child
-from accuracy.measuring.histories import load
+from accuracy.measuring.histories import load, preload
 
 MIB = 1 << 20
-DEVICE = 132 * 1024 * MIB
-"""What trials may hold together; the rest is left to contexts."""
 CONTEXT = 900 * MIB
 STEPS = 5
 
@@ -90,7 +88,7 @@ def trial(configuration: Configuration, cap: int) -> dict[str, Any]:
     return {"trained": True, "retries": torch.cuda.memory_stats()["num_alloc_retries"]}
 
 
-def search_all(searches: list[Search], limit: float, out: Path) -> None:
+def search_all(searches: list[Search], limit: float, room: int, out: Path) -> None:
     """Run trials side by side until every bracket is narrow or the time is over."""
     started = time.monotonic()
     waiting = sorted(searches, key=lambda search: -search.guess)
@@ -100,7 +98,7 @@ def search_all(searches: list[Search], limit: float, out: Path) -> None:
         for search in list(waiting):
             cap = search.next_cap()
             over = time.monotonic() - started > limit
-            if over or len(running) >= 14 or held + cap + CONTEXT > DEVICE:
+            if over or len(running) >= 14 or held + cap + CONTEXT > room:
                 continue
             waiting.remove(search)
             child = Child(trial, search.configuration, cap)
@@ -150,12 +148,14 @@ def main() -> None:
     parser.add_argument("--guesses", type=Path, required=True)
     parser.add_argument("--limit", type=float, default=480)
     parser.add_argument("--width", type=float, default=0.0012)
+    parser.add_argument("--gib", type=int, default=130, help="device memory that trials may hold together")
     options = parser.parse_args()
     guesses = json.loads(options.guesses.read_text())
     searches = [Search(c, int(guesses[c.name]), options.width) for c in configurations() if c.name in guesses]
     for search in searches:
         load(search.configuration)
-    search_all(searches, options.limit, options.out)
+    preload()
+    search_all(searches, options.limit, options.gib << 30, options.out)
 
 
 if __name__ == "__main__":

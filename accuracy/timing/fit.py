@@ -28,8 +28,8 @@ from tonnage.timing.corrections import Corrections
 from tonnage.timing.host import HostPace
 from tonnage.timing.step import StepTime, analysed_step
 
-SHOWN = False
-GAP = 1.0e-6
+ALONE_GAP = 1.0e-6
+"""Between two launches of an operation timed alone; a real step's gaps are fitted."""
 LAUNCH_BOUND = 0.965
 """A step whose host is busy for this share of it is bound by the host."""
 
@@ -44,6 +44,8 @@ class Known:
     launch: float
     trace: Trace
     timed: list[results.Timed]
+    device: float = 0.0
+    kernels: int = 0
 
 
 def main() -> int:
@@ -61,7 +63,8 @@ def main() -> int:
     if options.write:
         everything = _fitted(steps, alone, small) if options.all else measured
         writing.write_table(
-            replace(everything, spread=measured.spread), fitted_points(_timed(learning, alone), GAP)
+            replace(everything, spread=measured.spread),
+            fitted_points(_timed(steps if options.all else learning, alone), ALONE_GAP),
         )
         writing.write_report(lines)
     return 0
@@ -92,7 +95,10 @@ def _known(folders: list[Path], traces: Path) -> list[Known]:
         if trace is None:
             continue
         timed = [each for folder in folders for each in results.timed_in_step(folder, trace, name)[0]]
-        found.append(Known(name, Configuration("", name).half, seconds, launch, trace, timed))
+        device, kernels = max((results.device_work(folder, name) for folder in folders), default=(0.0, 0))
+        found.append(
+            Known(name, Configuration("", name).half, seconds, launch, trace, timed, device, kernels)
+        )
     return found
 
 
@@ -107,29 +113,22 @@ def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str
         for step in steps
         if step.launch > LAUNCH_BOUND * step.seconds
     ]
-    global SHOWN
-    if not SHOWN:
-        SHOWN = True
-        pace = fitted_pace(rows)
-        print(pace)
-        for row in rows:
-            c = [
-                pace["by_phase"]["forward"],
-                pace["by_phase"]["backward"],
-                *[pace["by_kind"][k] for k in ("matrix", "convolution", "attention")],
-            ]
-            print(
-                row.name,
-                row.counts,
-                round(row.seconds * 1e3, 2),
-                round(sum(a * b for a, b in zip(c, row.counts)) * 1e3, 2),
-            )
     return replace(
         calibration(),
-        corrections=Corrections(fitted_points(_timed(steps, alone), GAP)),
+        corrections=Corrections(fitted_points(_timed(steps, alone), ALONE_GAP)),
         host=HostPace(**fitted_pace(rows)),
-        gap=GAP,
+        gap=_gap(steps),
     )
+
+
+def _gap(steps: list[Known]) -> float:
+    """Seconds between kernels in steps that the device bounds: what is left of the step beside its kernels."""
+    left = [
+        (step.seconds - step.device) / step.kernels
+        for step in steps
+        if step.kernels and step.launch < 0.9 * step.seconds
+    ]
+    return round(statistics.median(left), 8) if left else ALONE_GAP
 
 
 def _left_out(

@@ -27,6 +27,8 @@ ELEMENTWISE = frozenset(
 IN_STEP_WEIGHT = 4.0
 GRID = 5.0
 """Merged points are this many to an octave."""
+COARSE_GRID = 1.5
+"""And in those that speak for unknown operations."""
 
 
 def fitted_points(timed: Iterable[Timed], gap: float) -> dict[str, tuple[Point, ...]]:
@@ -49,14 +51,17 @@ def fitted_points(timed: Iterable[Timed], gap: float) -> dict[str, tuple[Point, 
             found["memory:*"].append(point)
         if work.kind in ("matrix", "convolution", "lists"):
             found[f"{work.kind}:*"].append(point)
-    return {family: _merged(points) for family, points in sorted(found.items())}
+    return {
+        family: _merged(points, COARSE_GRID if family.endswith("*") else GRID)
+        for family, points in sorted(found.items())
+    }
 
 
-def _merged(points: list[Point]) -> tuple[Point, ...]:
+def _merged(points: list[Point], grid: float) -> tuple[Point, ...]:
     """One point for all that lie in the same cell of the grid."""
     cells: dict[tuple[int, ...], list[Point]] = defaultdict(list)
     for point in points:
-        cells[tuple(round(value * GRID) for value in point[0])].append(point)
+        cells[tuple(round(value * grid) for value in point[0])].append(point)
     merged = []
     for inside in cells.values():
         total = sum(weight for *_, weight in inside)

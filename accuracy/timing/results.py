@@ -119,6 +119,15 @@ def timed_in_step(folder: Path, trace: Trace, name: str) -> tuple[list[Timed], f
     return timed, sum(spent.values()), profile["gpu_us"] * 1e-6
 
 
+def device_work(folder: Path, name: str) -> tuple[float, int]:
+    """Seconds the GPU worked in a profiled step, and in how many kernels."""
+    file = folder / f"{name}.profile.json"
+    if not file.exists():
+        return 0.0, 0
+    profile = json.loads(file.read_text())
+    return profile["gpu_us"] * 1e-6, profile["kernels"]
+
+
 def _guess(operation: Operation, arithmetic: Arithmetic) -> float:
     gpu = find_gpu("h200")
     assert gpu is not None

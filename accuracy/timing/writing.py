@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from pprint import pformat
 from typing import Any
 
 from tonnage.timing import measured_h200
 from tonnage.timing.calibration import Calibration
-from tonnage.timing.corrections import Point
+from tonnage.timing.corrections import Point, written
 
 REPORT = Path(__file__).with_name("report.json")
 
@@ -22,11 +21,10 @@ from typing import Any
 GPU = "h200"
 GAP = {gap!r}
 SPREAD = {spread!r}
-SPREAD_BY_KIND: dict[str, float] = {by_kind!r}
+SPREAD_BY_KIND: dict[str, float] = {by_kind}
 CARRIED_SPREAD = {carried!r}
 HOST: dict[str, Any] = {host}
-# fmt: off
-POINTS: dict[str, tuple[tuple[tuple[float, ...], float, float], ...]] = {{
+POINTS: dict[str, str] = {{
 '''
 
 
@@ -35,21 +33,22 @@ def write_table(measured: Calibration, points: dict[str, tuple[Point, ...]]) -> 
     host = {
         "by_phase": measured.host.by_phase,
         "by_kind": measured.host.by_kind,
+        "casts": measured.host.casts,
         "per_list_tensor": measured.host.per_list_tensor,
         "renaming": measured.host.renaming,
     }
     text = _HEAD.format(
         gap=measured.gap,
         spread=round(measured.spread, 3),
-        by_kind=measured.spread_by_kind,
+        by_kind=json.dumps(measured.spread_by_kind),
         carried=measured.carried_spread,
-        host=pformat(host, width=100, sort_dicts=False),
+        host="{\n"
+        + "".join(f"    {json.dumps(key)}: {json.dumps(value)},\n" for key, value in host.items())
+        + "}",
     )
     for family, inside in points.items():
-        text += f"    {json.dumps(family)}: (\n"
-        text += "".join(f"        {point!r},\n" for point in inside)
-        text += "    ),\n"
-    Path(measured_h200.__file__).write_text(text + "}\n# fmt: on\n")
+        text += f'    {json.dumps(family)}: """\\\n{written(inside)}""",\n'
+    Path(measured_h200.__file__).write_text(text + "}\n")
 
 
 def write_report(lines: list[dict[str, Any]]) -> None:

@@ -1,0 +1,71 @@
+"""From what a device run left behind to the committed table of measurements.
+
+    python -m accuracy.collecting --from FOLDER... --gpu h200 --to accuracy/measurements/FILE.json
+
+Later folders win. The table holds, per configuration: peaks, the bracket of the smallest cap (largest that failed,
+smallest that trained), memory outside the allocator, and seconds per step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from accuracy.catalogue import configurations
+
+
+def collected(folders: list[Path]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Rows by name, and the versions they were measured with."""
+    rows: dict[str, dict[str, Any]] = {}
+    versions: dict[str, Any] = {}
+    for folder in folders:
+        for file in sorted(folder.glob("histories*.json.gz")):
+            with gzip.open(file) as stream:
+                found = json.load(stream)
+            versions |= found["versions"]
+            for result in found["results"]:
+                if "error" not in result:
+                    rows.setdefault(result["configuration"], {}).update(_row(result))
+        caps = folder / "caps.json"
+        if caps.exists():
+            for name, cap in json.loads(caps.read_text()).items():
+                if cap["trained"] and not cap["error"]:
+                    rows.setdefault(name, {}).update(cap_failed=cap["failed"], cap_trained=cap["trained"])
+    return rows, versions
+
+
+def _row(result: dict[str, Any]) -> dict[str, Any]:
+    seconds = result["seconds"]
+    return {
+        "peak_allocated": result["peak_allocated"], "peak_reserved": result["peak_reserved"],
+        "outside": result["outside"], "context": result["context"],
+        "step_seconds": round(seconds["median"], 5), "step_least": round(seconds["least"], 5),
+        "step_most": round(seconds["most"], 5), "launch_seconds": round(seconds["launch"], 5),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="folders", type=Path, nargs="+", required=True)
+    parser.add_argument("--gpu", required=True)
+    parser.add_argument("--date", required=True)
+    parser.add_argument("--to", type=Path, required=True)
+    options = parser.parse_args()
+    rows, versions = collected(options.folders)
+    order = {c.name: (c, n) for n, c in enumerate(configurations())}
+    table = [
+        {"name": name, "file": order[name][0].file, "half": order[name][0].half, **rows[name]}
+        for name in sorted(rows, key=lambda name: order[name][1])
+    ]
+    head = {"gpu": options.gpu, "date": options.date, **versions}
+    lines = ",\n".join("    " + json.dumps(row) for row in table)
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    options.to.write_text(f'{{\n  "measured": {json.dumps(head)},\n  "rows": [\n{lines}\n  ]\n}}\n')
+    print(f"{len(table)} configurations, {sum('cap_trained' in row for row in table)} with a cap")
+
+
+if __name__ == "__main__":
+    main()
