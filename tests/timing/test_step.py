@@ -30,7 +30,7 @@ OPERATIONS = st.one_of(
 def test_no_operation_is_faster_than_the_device_can_be(operation: Operation, name: str) -> None:
     least = floor(work_of(operation), facts_of(gpu(name)))
 
-    assert operation_seconds(operation, gpu(name)) >= least > 0
+    assert operation_seconds(operation, gpu(name)) >= max(least, 1e-7)
 
 
 @given(sizes, sizes, sizes)

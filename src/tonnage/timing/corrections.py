@@ -8,6 +8,7 @@ the answer is.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ Point = tuple[tuple[float, ...], float, float]
 _REACH = 0.55
 """Octaves; a measurement this far away counts 0.6 times as much as one at the very spot."""
 _PRIOR = 0.02
+_WINDOW = 3.0
+"""Octaves of the first feature, the size, beyond which a measurement is not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Family:
     """The measurements of one family of operations."""
 
     def __init__(self, points: Sequence[Point]) -> None:
-        self.points = tuple(points)
+        self.points = tuple(sorted(points))
+        self._sizes = [place[0] for place, *_ in self.points]
         total = sum(weight for *_, weight in points)
         self.mean = sum(weight * value for _, value, weight in points) / total
         squares = sum(weight * (value - self.mean) ** 2 for _, value, weight in points)
@@ -43,11 +47,12 @@ class Family:
 
     def at(self, features: tuple[float, ...]) -> Correction:
         """The correction at a place among the measurements."""
-        apart = [_apart(features, place) for place, *_ in self.points]
+        points = self._near(features[0])
+        apart = [_apart(features, place) for place, *_ in points]
         # Far from everything, the reach grows: the nearest still speak, only more softly.
         reach = max(_REACH, 0.6 * math.sqrt(min(apart)))
         total, summed, squared = _PRIOR, _PRIOR * self.mean, _PRIOR * self.mean**2
-        for distance, (_, value, counts) in zip(apart, self.points, strict=True):
+        for distance, (_, value, counts) in zip(apart, points, strict=True):
             weight = counts * math.exp(-distance / (2.0 * reach * reach))
             total += weight
             summed += weight * value
@@ -58,6 +63,11 @@ class Family:
         spread = math.sqrt(variance) * near + self.deviation * (1.0 - near) + 0.03
         return Correction(math.exp(mean), spread)
 
+    def _near(self, size: float) -> Sequence[Point]:
+        """Those of a similar size, or all where there are none: the rest would not count."""
+        begin, end = bisect_left(self._sizes, size - _WINDOW), bisect_right(self._sizes, size + _WINDOW)
+        return self.points[begin:end] or self.points
+
 
 def _apart(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     """Squared distance."""
@@ -65,20 +75,43 @@ def _apart(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 class Corrections:
-    """All families of a device."""
+    """All families of a device, given as points or as text (`written`); text is read when it is first needed."""
 
-    def __init__(self, families: Mapping[str, Sequence[Point]]) -> None:
-        self._families = {name: Family(points) for name, points in families.items() if points}
+    def __init__(self, families: Mapping[str, Sequence[Point] | str]) -> None:
+        self._given = families
+        self._families: dict[str, Family] = {}
         self._at = lru_cache(maxsize=16384)(self._find)
 
     def of(self, kind: str, family: str, features: tuple[float, ...]) -> Correction:
         """The correction for an operation: from its family, else from its kind as a whole."""
-        return self._at(kind, family, features)
+        # To a tenth of an octave: a step whose shapes depend on data has thousands that are nearly the same.
+        return self._at(kind, family, tuple(round(feature, 1) for feature in features))
 
     def knows(self, kind: str, family: str) -> bool:
         """Whether the family was measured."""
-        return f"{kind}:{family}" in self._families
+        return f"{kind}:{family}" in self._given
 
     def _find(self, kind: str, family: str, features: tuple[float, ...]) -> Correction:
-        found = self._families.get(f"{kind}:{family}") or self._families.get(f"{kind}:*")
-        return found.at(features) if found else NO_CORRECTION
+        name = f"{kind}:{family}" if self.knows(kind, family) else f"{kind}:*"
+        if name not in self._given:
+            return NO_CORRECTION
+        if name not in self._families:
+            given = self._given[name]
+            self._families[name] = Family(read(given) if isinstance(given, str) else given)
+        return self._families[name].at(features)
+
+
+def written(points: Sequence[Point]) -> str:
+    """Points as text: a line each, the features, then the logarithm and the weight."""
+    return "\n".join(
+        " ".join(f"{number:g}" for number in (*place, value, weight)) for place, value, weight in points
+    )
+
+
+def read(text: str) -> list[Point]:
+    """Points from their text."""
+    points: list[Point] = []
+    for line in text.split("\n"):
+        *place, value, weight = map(float, line.split())
+        points.append((tuple(place), value, weight))
+    return points

@@ -18,6 +18,9 @@ class HostPace:
 
     by_phase: dict[str, float]
     by_kind: dict[str, float] = field(default_factory=dict)
+    """What kinds of work cost more than others."""
+    casts: dict[str, float] = field(default_factory=dict)
+    """Casts by phase: autocast and autograd make them without a way through Python."""
     per_list_tensor: float = 0.25e-6
     renaming: float = 1.5e-6
     """An operation that only renames memory, or takes it without touching it."""
@@ -28,6 +31,8 @@ class HostPace:
         """Seconds the host is busy with one call."""
         if kind == "free":
             return self.renaming
+        if base_name(operation) == "_to_copy" and phase in self.casts:
+            return self.casts[phase]
         spent = self.by_phase.get(phase, self.by_phase["other"]) + self.by_kind.get(kind, 0.0)
         if kind == "lists":
             spent += self.per_list_tensor * len(operation.inputs)
