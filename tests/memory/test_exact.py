@@ -101,8 +101,18 @@ def test_outside_adds_up_to_what_an_h200_showed():
     builder = TraceBuilder()
     image, weight = a_tensor(8, 64, 56, 56), a_tensor(64, 64, 3, 3)
     builder.call(an_operation("aten.convolution.default", [image, weight], [image]))
-    builder.call(an_operation("aten.mm.default", [a_tensor(2, 2), a_tensor(2, 2)], [a_tensor(2, 2)]))
+    for builder.thread in (0, 1):
+        builder.call(an_operation("aten.mm.default", [a_tensor(2, 2), a_tensor(2, 2)], [a_tensor(2, 2)]))
     assert sum(part.bytes for part in outside_parts(builder.build(), H200)) == 770 * MIB
+    builder.stream = 3
+    builder.call(an_operation("aten.mm.default", [a_tensor(2, 2), a_tensor(2, 2)], [a_tensor(2, 2)]))
+    assert sum(part.bytes for part in outside_parts(builder.build(), H200)) == 840 * MIB
+
+
+def test_a_step_without_products_loads_no_cublas():
+    builder = TraceBuilder()
+    builder.make(MIB)
+    assert [part.name for part in outside_parts(builder.build(), H200)] == ["CUDA context", "kernels"]
 
 
 def test_every_gpu_of_the_table_has_a_context():

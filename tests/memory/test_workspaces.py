@@ -7,7 +7,7 @@ from traces import TraceBuilder, a_tensor, an_operation
 from tonnage.cluster.gpus import find_gpu
 from tonnage.memory.device import device_of
 from tonnage.memory.program import program_of
-from tonnage.memory.workspaces import workspace_size
+from tonnage.memory.workspaces import lt_workspace_size, workspace_size
 
 MIB = 2**20
 H200 = find_gpu("h200")
@@ -38,3 +38,18 @@ def test_each_thread_and_stream_gets_one_at_its_first_product_after_the_output()
     assert events[0] == 0
     assert events[1] == workspaces[0]
     assert all(~slot not in events for slot in workspaces)
+
+
+def test_a_product_with_a_bias_has_a_second_smaller_block():
+    builder = TraceBuilder()
+    square, bias = a_tensor(256, 256), a_tensor(256)
+    builder.call(an_operation("aten.mm.default", [square, square], [square]))
+    for _ in range(2):
+        builder.call(an_operation("aten.addmm.default", [bias, square, square], [square]))
+    # A matrix that is added is no bias: plain cuBLAS does that.
+    builder.thread = 1
+    builder.call(an_operation("aten.addmm.default", [square, square, square], [square]))
+    slots = program_of(builder.build(), device_of(H200)).slots
+    sizes = [slots.sizes[slot] for slot, name in enumerate(slots.categories) if name == "workspace"]
+    assert sizes == [32 * MIB, MIB, 32 * MIB]
+    assert lt_workspace_size(device_of(H200, {"CUBLASLT_WORKSPACE_SIZE": "4096"})) == 4 * MIB

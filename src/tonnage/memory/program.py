@@ -15,7 +15,12 @@ from tonnage.memory.device import Device
 from tonnage.memory.temporaries import Temporary, temporaries_of
 from tonnage.memory.temporaries.rule import LAST
 from tonnage.memory.trace import Trace
-from tonnage.memory.workspaces import needs_workspace, workspace_size
+from tonnage.memory.workspaces import (
+    lt_workspace_size,
+    needs_lt_workspace,
+    needs_workspace,
+    workspace_size,
+)
 
 TEMPORARY, WORKSPACE = "temporary", "workspace"
 
@@ -94,11 +99,11 @@ class _Writer:
         """Outputs of the current call so far."""
         self.waiting: list[Temporary] = []
         self.held: list[tuple[Temporary, int]] = []
-        self.handles: set[tuple[int, int]] = set()
-        """(thread, stream) pairs that have a cuBLAS workspace."""
-        self.workspace = workspace_size(device)
-        names = [operation.name for operation in trace.operations]
-        self.multiplies = [needs_workspace(name) for name in names]
+        self.handles: set[tuple[int, int, bool]] = set()
+        """Threads and streams that have a workspace, and whether it is cuBLASLt's."""
+        self.workspaces = {False: workspace_size(device), True: lt_workspace_size(device)}
+        self.multiplies = [needs_workspace(operation.name) for operation in trace.operations]
+        self.adds_bias = [needs_lt_workspace(operation) for operation in trace.operations]
         self.temporaries = [temporaries_of(operation, device) for operation in trace.operations]
 
     def write(self) -> Program:
@@ -147,7 +152,9 @@ class _Writer:
         if self.waiting:
             self._place(LAST)
         if self.multiplies[traced.operation]:
-            self._hand_workspace(traced.thread, traced.stream)
+            self._hand_workspace(traced.thread, traced.stream, is_lt=False)
+            if self.adds_bias[traced.operation]:
+                self._hand_workspace(traced.thread, traced.stream, is_lt=True)
         if self.held:
             self._return(LAST)
         self.call = -1
@@ -161,11 +168,11 @@ class _Writer:
         self.stretches[-1].empties_cache = True
         self.stretches.append(Stretch(self.stretches[-1].name))
 
-    def _hand_workspace(self, thread: int, stream: int) -> None:
-        if (thread, stream) in self.handles or not self.workspace:
+    def _hand_workspace(self, thread: int, stream: int, *, is_lt: bool) -> None:
+        if (thread, stream, is_lt) in self.handles or not self.workspaces[is_lt]:
             return
-        self.handles.add((thread, stream))
-        size = round_size(self.workspace, self.settings)
+        self.handles.add((thread, stream, is_lt))
+        size = round_size(self.workspaces[is_lt], self.settings)
         self._emit(self.slots.add(size, stream, WORKSPACE, self.call))
 
     def _place(self, made: int) -> None:
