@@ -24,6 +24,7 @@ from torchvision.models.swin_transformer import ShiftedWindowAttention, ShiftedW
 from torchvision.ops import Permute, StochasticDepth
 
 HEADER = '''"""Classification networks of torchvision %s as words; written by dev/torchvision_networks.py, not by hand."""
+# ruff: noqa: E501 - a word that joins many results is not broken
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ NETWORKS = """
 LEAVES = (ShiftedWindowAttention, ShiftedWindowAttentionV2, StochasticDepth, Permute)
 
 
-class Tracer(fx.Tracer):
+class Tracer(fx.Tracer):  # type: ignore[misc]
     """Keeps attention modules whole: their insides depend on the image's size."""
 
     def is_leaf_module(self, m: nn.Module, qualified_name: str) -> bool:
@@ -56,12 +57,16 @@ def main(target: str) -> None:
             lines.append(describe(name))
         except Undescribed as reason:
             print(f"{name}: left out, {reason}", file=sys.stderr)
-    wrapped = ["\n".join(textwrap.wrap(line, 108, break_on_hyphens=False)) for line in lines]
-    Path(target).write_text(HEADER % torchvision.__version__.split("+")[0] + "\n\n".join(wrapped) + '\n"""\n', encoding="utf-8")
+    wrapped = [
+        "\n".join(textwrap.wrap(line, 108, break_on_hyphens=False, break_long_words=False)) for line in lines
+    ]
+    Path(target).write_text(
+        HEADER % torchvision.__version__.split("+")[0] + "\n\n".join(wrapped) + '\n"""\n', encoding="utf-8"
+    )
     print(f"{len(lines)} networks", file=sys.stderr)
 
 
-class Undescribed(Exception):
+class Undescribed(Exception):  # noqa: N818 - a reason, not an error
     """An operation that the table has no letter for."""
 
 
@@ -167,7 +172,7 @@ class Writer:
 
     # functions and methods -----------------------------------------------------------------------------------
 
-    def write_call_function(self, node: fx.Node) -> None:
+    def write_call_function(self, node: fx.Node) -> None:  # noqa: PLR0912 - one branch per function
         function, args, kwargs = node.target, node.args, node.kwargs
         name = getattr(function, "__name__", str(function))
         nodes = [arg for arg in args if isinstance(arg, fx.Node)]
@@ -182,7 +187,7 @@ class Writer:
             self.same(node, nodes[0])
         elif name == "cat":
             parts = args[0]
-            self.put(node, "t", list(parts))  # type: ignore[arg-type]
+            self.put(node, "t", list(parts))
         elif name == "flatten":
             self.put(node, "f", nodes)
         elif name in ("relu", "relu_"):
@@ -266,8 +271,10 @@ def module_word(module: nn.Module) -> str | None:  # noqa: PLR0912
                "Tanh": "e"}  # fmt: skip
     if kind in letters:
         letter = letters[kind]
-        return letter.upper() if getattr(module, "inplace", False) and letter != "6" else letter + (
-            "!" if getattr(module, "inplace", False) else ""
+        return (
+            letter.upper()
+            if getattr(module, "inplace", False) and letter != "6"
+            else letter + ("!" if getattr(module, "inplace", False) else "")
         )
     if isinstance(module, ShiftedWindowAttention):
         version = 2 if isinstance(module, ShiftedWindowAttentionV2) else 1
@@ -289,7 +296,9 @@ def pool_word(letter: str, kwargs: dict[str, Any], args: tuple[Any, ...]) -> str
     kernel = kwargs.get("kernel_size", args[1] if len(args) > 1 else None)
     stride = kwargs.get("stride", args[2] if len(args) > 2 else None) or kernel
     padding = kwargs.get("padding", args[3] if len(args) > 3 else 0)
-    return f"{letter}{pair(kernel)},{pair(stride)},{pair(padding)},{int(bool(kwargs.get('ceil_mode', False)))}"
+    return (
+        f"{letter}{pair(kernel)},{pair(stride)},{pair(padding)},{int(bool(kwargs.get('ceil_mode', False)))}"
+    )
 
 
 if __name__ == "__main__":

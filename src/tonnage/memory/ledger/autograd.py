@@ -32,7 +32,9 @@ class Node:
 
     __slots__ = ("accumulates", "edges", "metas", "order", "outputs", "rule", "saved", "slots")
 
-    def __init__(self, order: int, edges: list[tuple[Node, int] | None], rule: Rule | None, outputs: int) -> None:
+    def __init__(
+        self, order: int, edges: list[tuple[Node, int] | None], rule: Rule | None, outputs: int
+    ) -> None:
         self.order = order
         self.edges = edges
         self.rule = rule

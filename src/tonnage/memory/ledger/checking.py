@@ -25,7 +25,9 @@ Complaint = tuple[str, str, str | None, str | None]
 def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
     found: list[Complaint] = []
     if recipe.micro_batch < 1:
-        found.append(("recipe-empty-batch", "a micro-batch has at least one sample", str(recipe.micro_batch), None))
+        found.append(
+            ("recipe-empty-batch", "a micro-batch has at least one sample", str(recipe.micro_batch), None)
+        )
     if recipe.accumulation < 1:
         found.append(
             ("recipe-no-accumulation", "a step has at least one micro-batch", str(recipe.accumulation), None)
@@ -78,7 +80,12 @@ def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
     if parallel.tensor > 1:
         if shape.family in ("convnet", "vit"):
             found.append(
-                ("recipe-tensor-family", f"tensor parallel is not offered for {shape.family}", shape.name, None)
+                (
+                    "recipe-tensor-family",
+                    f"tensor parallel is not offered for {shape.family}",
+                    shape.name,
+                    None,
+                )
             )
         elif shape.heads % parallel.tensor or (shape.intermediate and shape.intermediate % parallel.tensor):
             found.append(
@@ -92,7 +99,9 @@ def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         )  # fmt: skip
     if parallel.expert > 1:
         if not shape.experts:
-            found.append(("recipe-no-experts", "expert parallel needs a mixture of experts", shape.name, None))
+            found.append(
+                ("recipe-no-experts", "expert parallel needs a mixture of experts", shape.name, None)
+            )
         elif shape.experts % parallel.expert:
             found.append(
                 ("recipe-expert-degree", "expert parallel ranks must divide the experts",

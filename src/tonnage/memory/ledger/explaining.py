@@ -1,20 +1,31 @@
-"""What the peak consists of, line by line, each with its formula in words and numbers."""
+"""What the peak consists of, line by line, each with its formula in words and numbers.
+
+Every block carries the width it is a multiple of (`d`, `f`, `V`, `a s`, ...), so a layer's ledger need not be
+written down anywhere: it is read off the blocks that are alive, as bytes per token in terms of those widths.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from tonnage.memory.estimate import Part, PeakPlace, PhasePeak
-from tonnage.memory.ledger.tape import PHASES, Tape
+from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
+from tonnage.memory.ledger.stepping import Run
+from tonnage.memory.ledger.tape import PHASES
+from tonnage.memory.ledger.wording import gradients_line, optimizer_line, per_token, widths_of
 from tonnage.memory.program import Program
 from tonnage.memory.recipe import Recipe
-from tonnage.memory.shapes.shape import ModelShape
 
-Line = tuple[str, str]
-"""What a block is counted under: its part and its place."""
-
-ORDER = ("parameters", "gradients", "optimizer", "batch", "activations", "loss", "temporaries", "workspaces")
+NAMES = {
+    "parameter": "parameters", "buffer": "parameters", "gradient": "gradients", "optimizer": "optimizer",
+    "input": "batch", "temporary": "temporaries", "workspace": "workspaces",
+}  # fmt: skip
+ORDER = (
+    "parameters", "sharing", "gradients", "optimizer", "batch", "cast weights", "activations", "other micro-batches",
+    "head and loss", "temporaries", "workspaces",
+)  # fmt: skip
+ENDS = ("head", "loss", "norm", "transform")
+LARGEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,43 +36,201 @@ class Told:
     parts: tuple[Part, ...]
     phases: tuple[PhasePeak, ...]
     place: PeakPlace
+    largest: tuple[LargeTensor, ...]
     notes: tuple[str, ...]
 
 
-def explain(program: Program, tape: Tape, shape: ModelShape, recipe: Recipe) -> Told:
-    """Walk the last step once; remember the highest moment of every phase."""
-    names = {
-        "parameter": "parameters", "buffer": "parameters", "gradient": "gradients", "optimizer": "optimizer",
-        "input": "batch", "activation": "activations", "temporary": "temporaries", "workspace": "workspaces",
-    }  # fmt: skip
-    slots = program.slots
-    kinds = [names.get(category, "temporaries") for category in slots.categories]
-    totals: dict[str, int] = defaultdict(int)
-    best: dict[str, tuple[int, dict[str, int], int]] = {}
-    allocated, phase = 0, "build"
-    trace = program.trace
-    for stretch in program.stretches:
-        last = stretch.name == program.stretches[-1].name or stretch.name == f"step {trace.steps - 1}"
-        for event, call in zip(stretch.events, stretch.calls, strict=True):
-            slot = event if event >= 0 else ~event
-            size = slots.sizes[slot] if event >= 0 else -slots.sizes[slot]
-            allocated += size
-            totals[kinds[slot]] += size
-            if call >= 0:
-                phase = PHASES[trace.calls[call].phase]
-            if last and event >= 0 and (phase not in best or allocated > best[phase][0]):
-                best[phase] = (allocated, dict(totals), call)
-    highest = max(best, key=lambda name: best[name][0])
-    peak, at_peak, call = best[highest]
-    place = PeakPlace(highest)
-    if call >= 0:
-        traced = trace.calls[call]
-        place = PeakPlace(highest, trace.modules[traced.module], trace.operations[traced.operation].name)
-    phases = tuple(
-        PhasePeak(name, best[name][0], _parts(best[name][1], shape, recipe)) for name in PHASES if name in best
-    )
-    return Told(peak, _parts(at_peak, shape, recipe), phases, place, ())
+def explain(program: Program, run: Run, recipe: Recipe) -> Told:
+    """Walk the steps once for the peaks of every phase, once more for what is alive at the highest."""
+    return _Teller(program, run, recipe).tell()
 
 
-def _parts(totals: dict[str, int], shape: ModelShape, recipe: Recipe) -> tuple[Part, ...]:
-    return tuple(Part(name, totals[name], "") for name in ORDER if totals.get(name))
+class _Teller:
+    def __init__(self, program: Program, run: Run, recipe: Recipe) -> None:
+        self.program, self.run, self.recipe = program, run, recipe
+        self.trace = program.trace
+        self.weights = set(run.program.weights)
+        self.modules = self.trace.modules
+        self.lines = [self._line(slot) for slot in range(len(program.slots))]
+
+    def tell(self) -> Told:
+        best = self._peaks()
+        highest = max(best, key=lambda name: best[name][0])
+        peak, place, call, _ = best[highest]
+        alive = self._alive(place)
+        where = PeakPlace(highest)
+        if call >= 0:
+            traced = self.trace.calls[call]
+            where = PeakPlace(
+                highest, self.modules[traced.module], self.trace.operations[traced.operation].name
+            )
+        phases = tuple(
+            PhasePeak(name, best[name][0], self._plain_parts(best[name][3]))
+            for name in PHASES
+            if name in best
+        )
+        return Told(peak, self._parts(alive), phases, where, self._largest(alive), self._notes())
+
+    def _line(self, slot: int) -> str:
+        """Which line of the sum a block belongs to."""
+        category = self.program.slots.categories[slot]
+        if slot >= len(self.trace.blocks):
+            return NAMES[category]
+        tape = self.run.tape
+        label = tape.labels[slot]
+        if label == "sharing":
+            return "sharing"
+        if label == "pipeline":
+            return "other micro-batches"
+        if category == "activation":
+            if label in self.weights:
+                return "cast weights"
+            module = self.modules[tape.block_modules[slot]]
+            return "head and loss" if module.startswith(ENDS) else "activations"
+        return NAMES[category]
+
+    def _peaks(self) -> dict[str, tuple[int, int, int, dict[str, int]]]:
+        """Per phase of the last step: most allocated, the event's number, its call, and the lines."""
+        sizes, lines, calls = self.program.slots.sizes, self.lines, self.trace.calls
+        best: dict[str, tuple[int, int, int, dict[str, int]]] = {}
+        totals: dict[str, int] = defaultdict(int)
+        allocated, place, phase = 0, 0, "build"
+        last = f"step {self.trace.steps - 1}"
+        for stretch in self.program.stretches:
+            counts = stretch.name == last
+            for event, call in zip(stretch.events, stretch.calls, strict=True):
+                place += 1
+                if event < 0:
+                    allocated -= sizes[~event]
+                    totals[lines[~event]] -= sizes[~event]
+                    continue
+                allocated += sizes[event]
+                totals[lines[event]] += sizes[event]
+                if call >= 0:
+                    phase = PHASES[calls[call].phase]
+                if counts and (phase not in best or allocated > best[phase][0]):
+                    best[phase] = (allocated, place, call, dict(totals))
+        return best
+
+    def _alive(self, until: int) -> list[int]:
+        alive: dict[int, None] = {}
+        place = 0
+        for stretch in self.program.stretches:
+            for event in stretch.events:
+                place += 1
+                if event >= 0:
+                    alive[event] = None
+                else:
+                    alive.pop(~event, None)
+                if place == until:
+                    return list(alive)
+        return list(alive)
+
+    def _plain_parts(self, totals: dict[str, int]) -> tuple[Part, ...]:
+        return tuple(Part(name, totals[name]) for name in ORDER if totals.get(name))
+
+    def _parts(self, alive: list[int]) -> tuple[Part, ...]:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for slot in alive:
+            groups[self.lines[slot]].append(slot)
+        sizes = self.program.slots.sizes
+        return tuple(
+            Part(name, sum(sizes[slot] for slot in groups[name]), self._formula(name, groups[name]))
+            for name in ORDER
+            if groups.get(name)
+        )
+
+    def _formula(self, name: str, slots: list[int]) -> str:
+        run, recipe = self.run, self.recipe
+        sizes = self.program.slots.sizes
+        held = sum(sizes[slot] for slot in slots)
+        match name:
+            case "parameters":
+                cut = f" / {run.sharing.weights} ranks" if run.sharing.weights > 1 else ""
+                return f"{run.weights:,} weights x {run.width} bytes{cut}"
+            case "gradients":
+                return gradients_line(held, run)
+            case "optimizer":
+                return optimizer_line(run, recipe)
+            case "batch":
+                return "what one micro-batch brings: inputs and labels"
+            case "sharing":
+                return "; ".join(f"{part.name}: {part.formula}" for part in run.sharing.working)
+            case "cast weights":
+                return f"autocast keeps {held // 2:,} weights in half precision, 2 bytes each, until they are used"
+            case "other micro-batches":
+                return f"{run.sharing.in_flight - 1} more micro-batches in the pipeline, activations as below"
+            case "workspaces":
+                return f"cuBLAS: {len(slots)} threads x {held // max(1, len(slots)) // 2**20} MiB"
+            case "temporaries":
+                return self._biggest(slots)
+        return self._ledger(name, slots)
+
+    def _ledger(self, name: str, slots: list[int]) -> str:
+        """Bytes per token of one layer in terms of its widths, times layers and tokens."""
+        run, tape = self.run, self.run.tape
+        layers: dict[int, list[int]] = defaultdict(list)
+        for slot in slots:
+            layers[tape.block_modules[slot]].append(slot)
+        numbered = {m: found for m, found in layers.items() if _is_layer(self.modules[m])}
+        if not run.tokens or (name == "activations" and not numbered):
+            images = self.recipe.micro_batch
+            held = sum(tape.sizes[slot] for slot in slots)
+            return f"{images:,} images x {held // images:,} bytes, kept by {len(layers)} operations"
+        chosen = numbered if name == "activations" else layers
+        fullest = max(chosen.values(), key=lambda found: sum(tape.sizes[slot] for slot in found))
+        if name != "activations":
+            fullest = slots
+        formula, widths = per_token(
+            [(tape.sizes[slot], tape.labels[slot]) for slot in fullest], run, self.recipe
+        )
+        number = f"{len(chosen)} layers x " if name == "activations" and len(chosen) > 1 else ""
+        least = min(sum(tape.sizes[slot] for slot in found) for found in chosen.values())
+        most = sum(tape.sizes[slot] for slot in fullest)
+        uneven = ""
+        if name == "activations" and least != most:
+            uneven = f" in the fullest layer, {least // run.tokens:,} bytes in the emptiest"
+        return f"{number}{run.tokens:,} tokens x ({formula}) bytes{uneven}{widths}"
+
+    def _biggest(self, slots: list[int]) -> str:
+        sizes, tape = self.program.slots.sizes, self.run.tape
+        counts = Counter(
+            (sizes[slot], tape.labels[slot] if slot < len(tape.labels) else "") for slot in slots
+        )
+        widths = widths_of(self.run, self.recipe)
+        told = []
+        for (size, label), times in sorted(counts.items(), key=lambda item: -item[0][0] * item[1])[:3]:
+            what = f"{size:,} bytes"
+            width = widths.get(label, 0) * self.run.tokens
+            if width and size % width == 0:
+                what = f"{self.run.tokens:,} tokens x {size // width} {label} bytes"
+            told.append(f"{times} x {what}")
+        return "alive at this moment only: " + ", ".join(told)
+
+    def _largest(self, alive: list[int]) -> tuple[LargeTensor, ...]:
+        sizes = self.program.slots.sizes
+        found = sorted(alive, key=lambda slot: (-sizes[slot], slot))[:LARGEST]
+        return tuple(self._large(slot) for slot in found)
+
+    def _large(self, slot: int) -> LargeTensor:
+        tape, size, line = self.run.tape, self.program.slots.sizes[slot], self.lines[slot]
+        if slot >= len(tape.sizes):
+            return LargeTensor(size, line, "", "")
+        call = tape.block_calls[slot]
+        module = self.modules[tape.block_modules[slot]] or tape.labels[slot]
+        operation = self.trace.operations[self.trace.calls[call].operation].name if call >= 0 else ""
+        return LargeTensor(size, line, module, operation)
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = [
+            "worked out from dimensions, not traced: the library's own model and loss, nothing else kept"
+        ]
+        if self.recipe.lora_rank is not None:
+            notes.append(f"LoRA rank {self.recipe.lora_rank} on the attention projections q, k, v and o")
+        if self.recipe.checkpointing == "selective":
+            notes.append("selective checkpointing recomputes every second block")
+        return tuple(notes)
+
+
+def _is_layer(module: str) -> bool:
+    return module.rsplit(".", 1)[-1].isdigit()

@@ -11,7 +11,15 @@ from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 
 MIB = 2**20
-SHARES = {"gpt2": 0.06, "llama": 0.06, "mixtral": 0.10, "bert": 0.06, "t5": 0.06, "vit": 0.08, "convnet": 0.10}
+SHARES = {
+    "gpt2": 0.06,
+    "llama": 0.06,
+    "mixtral": 0.10,
+    "bert": 0.06,
+    "t5": 0.06,
+    "vit": 0.08,
+    "convnet": 0.10,
+}
 LEAST = 96 * MIB
 
 
@@ -21,4 +29,6 @@ def guard_for_shape(shape: ModelShape, recipe: Recipe, expected: int) -> Guard:
     if recipe.parallel.world_size > 1:
         share += 0.04
     size = max(LEAST, int(expected * share))
-    return Guard(-(-size // MIB) * MIB, f"residuals of {shape.family} shapes: {share:.0%} of what is expected")
+    return Guard(
+        -(-size // MIB) * MIB, f"residuals of {shape.family} shapes: {share:.0%} of what is expected"
+    )

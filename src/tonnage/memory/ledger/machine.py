@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+BUCKET = 25 * 2**20
+"""Bytes of gradients that are sent at once (DDP's default)."""
+
 RANK = {"bool": 0, "uint8": 1, "int32": 2, "int64": 3, "float16": 4, "bfloat16": 4, "float32": 6}
 """Type promotion: the higher wins; the two half formats never meet in these programs."""
 
@@ -39,17 +42,27 @@ class Machine:
     parameters: list[Tensor] = field(default_factory=list)
     frame: Frame | None = None
     recomputing: bool = False
-    record_calls: bool = True
+    divide: int = 1
+    """Ranks among which blocks made now are shared: each holds one part."""
+    gradient_ranks: int = 1
+    """Ranks among which gradients are shared once they are complete."""
+    reduces: str = ""
+    """The collective that complete gradients go through, where ranks see different samples."""
+    unsent: int = 0
+    """Bytes of gradients that wait for a full bucket."""
 
     def new(self, shape: Shape, dtype: str, label: str = "", stride: Shape | None = None) -> Tensor:
         """A tensor with memory of its own."""
-        storage = Storage(self, count(shape) * BYTES[dtype], label)
+        storage = Storage(self, -(-count(shape) * BYTES[dtype] // self.divide), label)
         return Tensor(storage, shape, stride or dense(shape), dtype, label)
 
-    def parameter(self, shape: Shape, dtype: str, name: str, *, trained: bool = True) -> Tensor:
-        """A weight; trained ones get gradients and optimizer state."""
+    def parameter(
+        self, shape: Shape, dtype: str, name: str, *, trained: bool = True, ranks: int = 1
+    ) -> Tensor:
+        """A weight; trained ones get gradients and optimizer state; `ranks` share it (0: it lives elsewhere)."""
         self.tape.category = PARAMETER
-        made = self.new(shape, dtype, name)
+        storage = Storage(self, -(-count(shape) * BYTES[dtype] // ranks) if ranks else 0, name)
+        made = Tensor(storage, shape, dense(shape), dtype, name)
         self.tape.category = None
         made.leaf = trained
         self.parameters.append(made)
@@ -91,7 +104,9 @@ class Machine:
         ins = (info, *((x.shape, x.stride, x.dtype) for x in others))
         self.tape.end(self.tape.begin(name, ins, (info,), ()))
 
-    def elementwise(self, name: str, *inputs: Tensor, dtype: str | None = None, shape: Shape | None = None) -> Tensor:
+    def elementwise(
+        self, name: str, *inputs: Tensor, dtype: str | None = None, shape: Shape | None = None
+    ) -> Tensor:
         """Run an operation element by element: broadcast shape, promoted dtype, layout of the first full operand."""
         full = inputs[0]
         for x in inputs:
@@ -109,9 +124,7 @@ class Machine:
     def summed_to(self, x: Tensor, shape: Shape) -> Tensor:
         """What a broadcast operand gets of a gradient: the sum over the dimensions it was stretched along."""
         lead = len(x.shape) - len(shape)
-        kept = tuple(
-            1 if i < lead or shape[i - lead] == 1 else size for i, size in enumerate(x.shape)
-        )
+        kept = tuple(1 if i < lead or shape[i - lead] == 1 else size for i, size in enumerate(x.shape))
         out = self.call("aten.sum.dim_IntList", [x], [(kept, x.dtype, None, x.label)])[0]
         return Tensor(out.storage, shape, dense(shape), x.dtype, x.label)
 
@@ -194,16 +207,40 @@ class Machine:
         run_backward(self, root, seed)
         self.grad_enabled, self.autocast, self.tape.thread, self.tape.phase = before
 
+    def communicate(self, name: str, size: int, *, waits: bool = False) -> None:
+        """A collective over so many bytes; it makes nothing the allocator sees."""
+        info = ((size,), (1,), "uint8")
+        self.tape.end(self.tape.begin(f"c10d.{name}.default", (info,), (), ()))
+        if waits:
+            self.tape.end(self.tape.begin("c10d.wait_tensor.default", (info,), (), ()))
+
+    def send_gradients(self) -> None:
+        """Send what has gathered in the bucket."""
+        if self.unsent:
+            self.communicate(self.reduces, self.unsent)
+            self.unsent = 0
+
     def put_gradient(self, target: Tensor, gradients: list[Tensor | None]) -> None:
         """A parameter takes its gradient: the tensor itself, a copy where the layout differs, or a sum."""
         new = gradients[0]
         assert new is not None
+        gradients[0] = None
         if target.grad is not None:
             self.call_in_place("aten.add_.Tensor", target.grad, new)
             return
         if new.stride != target.stride:
-            new = self.call("aten.clone.default", [new], [(target.shape, new.dtype, target.stride, target.label)])[0]
+            new = self.call(
+                "aten.clone.default", [new], [(target.shape, new.dtype, target.stride, target.label)]
+            )[0]
+        if self.gradient_ranks > 1:
+            self.divide = self.gradient_ranks
+            new = self.call("aten.clone.default", [new], [(target.shape, new.dtype, None, target.label)])[0]
+            self.divide = 1
         target.grad = new.detached()
+        if self.reduces:
+            self.unsent += new.numel * BYTES[new.dtype]
+            if self.unsent >= BUCKET:
+                self.send_gradients()
         self.tape.categories[new.storage.block] = GRADIENT
 
 

@@ -18,6 +18,11 @@ class OptimizerState:
     """Moments by parameter, in the order of the parameters."""
 
     kind: str
+    ranks: int = 1
+    """Ranks that share the state."""
+    has_masters: bool = False
+    """Whether fp32 copies of half-precision weights and fp32 moments are kept (DeepSpeed)."""
+    on_host: bool = False
     kept: list[list[Tensor]] = field(default_factory=list)
 
 
@@ -33,6 +38,16 @@ def clip(machine: Machine, parameters: list[Tensor]) -> None:
 def optimize(machine: Machine, parameters: list[Tensor], state: OptimizerState) -> None:
     """One `optimizer.step()`."""
     used = [p for p in parameters if p.grad is not None]
+    if state.on_host or not used:
+        return
+    machine.divide = state.ranks
+    try:
+        _optimize(machine, used, state)
+    finally:
+        machine.divide = 1
+
+
+def _optimize(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
     if not state.kept:
         _begin(machine, used, state)
     _STEPS[state.kind](machine, used, state)
@@ -45,7 +60,13 @@ def _like(p: Tensor) -> tuple[tuple[int, ...], str, tuple[int, ...], str]:
 def _begin(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
     machine.tape.category = OPTIMIZER
     for p in used:
-        if state.kind.startswith("adamw"):
+        if state.has_masters:
+            moments = 3 if state.kind.startswith("adamw") else 2
+            wide = (p.shape, "float32", p.stride, p.label)
+            state.kept.append(
+                [machine.call("aten.zeros_like.default", [p], [wide])[0] for _ in range(moments)]
+            )
+        elif state.kind.startswith("adamw"):
             counter = (
                 [machine.call("aten.zeros.default", [], [((), "float32", None, "")])[0]]
                 if state.kind == "adamw-fused"
@@ -104,14 +125,14 @@ def _loop_adamw(machine: Machine, used: list[Tensor], state: OptimizerState) -> 
         del divided
 
 
-def _sgd(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
+def _sgd(machine: Machine, used: list[Tensor], _state: OptimizerState) -> None:
     gradients = [p.grad for p in used if p.grad is not None]
     machine.call("aten._foreach_add_.List", [*used, *gradients], [])
 
 
 def _momentum(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
     gradients = [p.grad for p in used if p.grad is not None]
-    if not state.kept[0]:
+    if not state.has_masters and not state.kept[0]:
         # The first step keeps a copy of the gradient as its momentum.
         machine.tape.category = OPTIMIZER
         for p, kept in zip(used, state.kept, strict=True):

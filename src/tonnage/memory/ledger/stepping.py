@@ -4,18 +4,25 @@
     loss of the library's own, under autocast where the precision says so; loss.backward(), per micro-batch
     clip_grad_norm_; optimizer.step(); zero_grad(set_to_none=True)
 
-Two steps are run: optimizer state appears inside the first, so only the second is like all that follow.
+Two steps are written down: optimizer state appears inside the first, so only the second is like all that follow.
+It does the same again otherwise, so it is copied, not run. Of accumulated micro-batches only two differ.
+LoRA adapters go on the attention's projections (q, k, v, o), in the model's own dtype; all else is frozen.
 """
 
 from __future__ import annotations
 
-from tonnage.memory.ledger.families.catalogue import family_of
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tonnage.memory.ledger.checking import check_recipe
+from tonnage.memory.ledger.families.catalogue import FamilyProgram, family_of
 from tonnage.memory.ledger.families.program import Program
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.operators.losses import averaged
 from tonnage.memory.ledger.optimizing import OptimizerState, clip, optimize
+from tonnage.memory.ledger.sharing import Sharing, local_shape, sharing_of
 from tonnage.memory.ledger.tape import ACTIVATION, TEMPORARY, Tape
-from tonnage.memory.ledger.tensors import Tensor
+from tonnage.memory.ledger.tensors import BYTES, Shape, Tensor, count
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 from tonnage.memory.trace import Trace
@@ -24,50 +31,159 @@ PARAMETER_DTYPE = {
     "bf16": "bfloat16", "fp16": "float16", "amp-bf16": "float32", "amp-fp16": "float32", "fp32": "float32",
 }  # fmt: skip
 AUTOCAST = {"amp-bf16": "bfloat16", "amp-fp16": "float16"}
+ADAPTED = ("q", "k", "v", "o", "qkv")
+DISTINCT = 2
+"""Micro-batches of a step that differ: gradients are made in the first and added to in all others."""
+BUILD, FORWARD, BACKWARD, OPTIMIZER_PHASE, OTHER = range(5)
+
+
+@dataclass
+class Run:
+    """A step that was run on paper."""
+
+    machine: Machine
+    program: Program
+    sharing: Sharing
+    weights: int
+    trained: int
+    dtype: str
+    tokens: int = 0
+    """Rows that each layer works on; 0 for networks over images whose rows change from layer to layer."""
+
+    @property
+    def width(self) -> int:
+        """Bytes of a weight."""
+        return BYTES[self.dtype]
+
+    @property
+    def tape(self) -> Tape:
+        return self.machine.tape
 
 
 def shape_trace(shape: ModelShape, recipe: Recipe, gpu: str) -> Trace:
     """The step as a trace, as if it had been recorded."""
-    return run_steps(shape, recipe).tape.trace(gpu, 2)
+    check_recipe(shape, recipe)
+    return trace_of(remembered_run(shape, recipe), recipe, gpu)
 
 
-def run_steps(shape: ModelShape, recipe: Recipe, *, steps: int = 2, adds_in_place: bool = True) -> Machine:
-    """Build the model and train `steps` steps; the machine's tape holds what happened."""
-    machine = Machine(adds_in_place=adds_in_place)
-    tape = machine.tape
-    tape.mark("build")
+def trace_of(run: Run, recipe: Recipe, gpu: str, steps: int = 2) -> Trace:
+    """The record of a run, with the groups of ranks that talk to each other."""
+    parallel = recipe.parallel
+    degrees = [parallel.data, parallel.tensor, parallel.pipeline, parallel.expert]
+    groups = tuple(tuple(range(degree)) for degree in degrees if degree > 1)
+    return run.tape.trace(gpu, steps, parallel.world_size, groups)
+
+
+@lru_cache(maxsize=4)
+def remembered_run(shape: ModelShape, recipe: Recipe) -> Run:
+    """The same run for memory and for time."""
+    return run_steps(shape, recipe)
+
+
+def run_steps(shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True) -> Run:
+    """Build the model and train two steps; the machine's tape holds what happened."""
+    run = _built(shape, recipe, adds_in_place)
+    machine, tape, sharing = run.machine, run.tape, run.sharing
     family = family_of(shape)
-    dtype = PARAMETER_DTYPE[recipe.precision]
-    program = Program(machine, shape, recipe.attention, recipe.checkpointing, tensor=recipe.parallel.tensor)
-    for name, size in family.weights(shape, recipe.parallel.tensor):
-        program.weights[name] = machine.parameter(size, dtype, name)
     trained = [p for p in machine.parameters if p.leaf]
-    state = OptimizerState(recipe.optimizer)
-    for step in range(steps):
-        tape.mark(f"step {step}")
-        for _ in range(recipe.accumulation):
-            tape.phase = 4
-            batch = family.batch(machine, shape, recipe)
-            _micro_step(machine, family.loss, program, batch, AUTOCAST.get(recipe.precision))
-            del batch
-        tape.phase = 3
-        tape.enter("optimizer")
-        clip(machine, trained)
-        optimize(machine, trained, state)
-        for p in trained:
-            p.grad = None
+    state = OptimizerState(
+        recipe.optimizer, sharing.state, sharing.has_masters, on_host=recipe.offload in ("optimizer", "all")
+    )
+    tape.phase = OTHER
+    tape.enter("sharing")
+    held = machine.new((sharing.working_bytes,), "uint8", "sharing") if sharing.working_bytes else None
+    tape.mark("step 0")
+    start = len(tape.kinds)
+    for _ in range(min(recipe.accumulation, DISTINCT)):
+        _micro_step(run, family, recipe)
+    machine.send_gradients()
+    tape.phase = OPTIMIZER_PHASE
+    tape.enter("optimizer")
+    clip(machine, trained)
+    optimize(machine, trained, state)
+    for p in trained:
+        p.grad = None
+    tape.repeat(start, "step 1")
     tape.mark("end")
     tape.closed = True
-    return machine
+    del held
+    return run
 
 
-def _micro_step(machine: Machine, loss_of: object, program: Program, batch: tuple[Tensor, ...], half: str | None) -> None:
-    tape = machine.tape
-    tape.phase = 1
+def _built(shape: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
+    machine = Machine(adds_in_place=adds_in_place)
+    machine.tape.mark("build")
+    local = local_shape(shape, recipe)
+    dtype = PARAMETER_DTYPE[recipe.precision]
+    sizes = dict(family_of(shape).weights(local, recipe.parallel.tensor))
+    adapters = _adapters(local, sizes, recipe.lora_rank)
+    counts = {name: count(size) for name, size in sizes.items()}
+    trained = sum(count(size) for size in adapters.values()) if adapters else sum(counts.values())
+    sharing = sharing_of(recipe, counts, BYTES[dtype], trained)
+    machine.gradient_ranks, machine.reduces = sharing.gradients, sharing.reduces
+    program = Program(machine, local, recipe.attention, recipe.checkpointing, tensor=recipe.parallel.tensor)
+    program.gathers = BYTES[dtype] if sharing.weights > 1 else 0
+    ranks = 0 if recipe.offload == "all" else sharing.weights
+    for name, size in sizes.items():
+        program.weights[name] = machine.parameter(size, dtype, name, trained=not adapters, ranks=ranks)
+        for end in (".lora_a", ".lora_b"):
+            if name + end in adapters:
+                program.weights[name + end] = machine.parameter(
+                    adapters[name + end], dtype, name + end, ranks=ranks
+                )
+    total = sum(counts.values()) + sum(count(size) for size in adapters.values())
+    return Run(machine, program, sharing, total, trained, dtype, _rows(local, recipe))
+
+
+def _rows(shape: ModelShape, recipe: Recipe) -> int:
+    if shape.family == "convnet":
+        return 0
+    if shape.family == "vit":
+        return recipe.micro_batch * (((recipe.image or shape.image) // shape.patch) ** 2 + 1)
+    return recipe.micro_batch * (recipe.sequence or 0)
+
+
+def _adapters(shape: ModelShape, sizes: dict[str, Shape], rank: int | None) -> dict[str, Shape]:
+    """Two thin matrices beside every attention projection."""
+    if rank is None:
+        return {}
+    found: dict[str, Shape] = {}
+    for name, size in sizes.items():
+        if name.rsplit(".", 1)[-1] not in ADAPTED or len(size) != 2:
+            continue
+        outs, ins = (size[1], size[0]) if shape.family == "gpt2" else (size[0], size[1])
+        found[f"{name}.lora_a"] = (rank, ins)
+        found[f"{name}.lora_b"] = (outs, rank)
+    return found
+
+
+def _micro_step(run: Run, family: FamilyProgram, recipe: Recipe) -> None:
+    machine, tape = run.machine, run.tape
+    tape.phase = OTHER
+    batch = family.batch(machine, run.program.shape, recipe)
+    tape.phase = FORWARD
     before = len(tape.sizes)
-    with machine.autocasting(half):
-        loss = averaged(loss_of(program, *batch))  # type: ignore[operator]
+    with machine.autocasting(AUTOCAST.get(recipe.precision)):
+        loss = averaged(family.loss(run.program, *batch))
     for block in range(before, len(tape.sizes)):
         if block not in tape.alive and tape.categories[block] == ACTIVATION:
             tape.categories[block] = TEMPORARY
+    others = _other_micro_batches(run, before)
     machine.backward(loss)
+    del others
+
+
+def _other_micro_batches(run: Run, before: int) -> Tensor | None:
+    """Activations of the micro-batches that a pipeline's first stage holds beside the one at work."""
+    if run.sharing.in_flight < 2:
+        return None
+    tape = run.tape
+    stays = ("head", "loss", "norm")
+    names = {number: name for name, number in tape.modules.items()}
+    held = sum(
+        tape.sizes[block]
+        for block in range(before, len(tape.sizes))
+        if block in tape.alive and not names[tape.block_modules[block]].startswith(stays)
+    )
+    tape.enter("pipeline")
+    return run.machine.new(((run.sharing.in_flight - 1) * held,), "uint8", "pipeline")

@@ -82,7 +82,9 @@ class Tape:
         self.kinds.append("f")
         self.arguments.append(block)
 
-    def begin(self, name: str, inputs: tuple[Info, ...], outputs: tuple[Info, ...], scalars: tuple[object, ...]) -> int:
+    def begin(
+        self, name: str, inputs: tuple[Info, ...], outputs: tuple[Info, ...], scalars: tuple[object, ...]
+    ) -> int:
         """Open a call; blocks made before `end` are its outputs."""
         key = (name, inputs, outputs, scalars)
         number = self.operations.get(key)
@@ -110,7 +112,48 @@ class Tape:
         self.arguments.append(call)
         self.call_now = -1
 
-    def trace(self, gpu: str, steps: int) -> Trace:
+    def repeat(self, start: int, name: str) -> None:
+        """Add the events from `start` on once more as another step; optimizer state is not made again."""
+        self.mark(name)
+        end = len(self.kinds) - 1
+        fresh: dict[int, int] = {}
+        renamed: dict[int, int] = {}
+        skipping = -1
+        for place in range(start, end):
+            kind, argument = self.kinds[place], self.arguments[place]
+            if skipping >= 0:
+                skipping = -1 if kind == "e" and argument == skipping else skipping
+                continue
+            if kind == "a":
+                number = fresh[argument] = len(self.sizes)
+                self.sizes.append(self.sizes[argument])
+                self.categories.append(self.categories[argument])
+                self.labels.append(self.labels[argument])
+                self.block_modules.append(self.block_modules[argument])
+                made_in = self.block_calls[argument]
+                self.block_calls.append(renamed.get(made_in, made_in))
+                argument = number
+            elif kind == "f":
+                argument = fresh.get(argument, argument)
+            elif kind == "c":
+                if self._makes_state(place):
+                    skipping = argument
+                    continue
+                renamed[argument] = len(self.calls)
+                self.calls.append(self.calls[argument])
+                argument = renamed[argument]
+            elif kind == "e":
+                argument = renamed[argument]
+            self.kinds.append(kind)
+            self.arguments.append(argument)
+
+    def _makes_state(self, place: int) -> bool:
+        following = place + 1
+        return self.kinds[following] == "a" and self.categories[self.arguments[following]] == OPTIMIZER
+
+    def trace(
+        self, gpu: str, steps: int, world_size: int = 1, groups: tuple[tuple[int, ...], ...] = ()
+    ) -> Trace:
         """The record as a value."""
         return Trace(
             format=FORMAT,
@@ -131,4 +174,6 @@ class Tape:
             marks=tuple(self.marks),
             kinds="".join(self.kinds),
             arguments=tuple(self.arguments),
+            world_size=world_size,
+            groups=groups,
         )

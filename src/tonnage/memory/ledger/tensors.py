@@ -36,7 +36,18 @@ class Storage:
 class Tensor:
     """A view of a storage, and the graph node that made it."""
 
-    __slots__ = ("accumulator", "dtype", "grad", "label", "leaf", "node", "port", "shape", "storage", "stride")
+    __slots__ = (
+        "accumulator",
+        "dtype",
+        "grad",
+        "label",
+        "leaf",
+        "node",
+        "port",
+        "shape",
+        "storage",
+        "stride",
+    )
 
     def __init__(self, storage: Storage, shape: Shape, stride: Shape, dtype: str, label: str = "") -> None:
         self.storage = storage

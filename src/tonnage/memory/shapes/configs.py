@@ -119,7 +119,8 @@ def _llama_like(
     hidden = fields.positive("hidden_size", width)
     num_heads = fields.positive("num_attention_heads", heads)
     key_heads = fields.positive(
-        "num_key_value_heads", num_heads if kv_heads is None or "num_attention_heads" in fields.config else kv_heads
+        "num_key_value_heads",
+        num_heads if kv_heads is None or "num_attention_heads" in fields.config else kv_heads,
     )
     if head_dim is None and fields.config.get("head_dim") is None and hidden % num_heads:
         raise ShapeError(
@@ -138,33 +139,37 @@ def _llama_like(
         "mlp_bias": fields.flag("mlp_bias", False),
         **more,
     }
-    return ModelShape(
-        name=name,
-        family="mixtral" if options.get("experts") else "llama",
-        architecture=kind,
-        layers=fields.positive("num_hidden_layers", layers),
-        hidden=hidden,
-        heads=num_heads,
-        kv_heads=key_heads,
-        head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
-        intermediate=fields.positive("intermediate_size", inner) if "intermediate" not in options else 0,
-        vocabulary=fields.positive("vocab_size", vocabulary),
-        tied=fields.flag("tie_word_embeddings", tied),
-        attention_dropout=rate,
-        **options,  # type: ignore[arg-type]
-    ) if "intermediate" not in options else ModelShape(
-        name=name,
-        family="mixtral",
-        architecture=kind,
-        layers=fields.positive("num_hidden_layers", layers),
-        hidden=hidden,
-        heads=num_heads,
-        kv_heads=key_heads,
-        head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
-        vocabulary=fields.positive("vocab_size", vocabulary),
-        tied=fields.flag("tie_word_embeddings", tied),
-        attention_dropout=rate,
-        **options,  # type: ignore[arg-type]
+    return (
+        ModelShape(
+            name=name,
+            family="mixtral" if options.get("experts") else "llama",
+            architecture=kind,
+            layers=fields.positive("num_hidden_layers", layers),
+            hidden=hidden,
+            heads=num_heads,
+            kv_heads=key_heads,
+            head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
+            intermediate=fields.positive("intermediate_size", inner) if "intermediate" not in options else 0,
+            vocabulary=fields.positive("vocab_size", vocabulary),
+            tied=fields.flag("tie_word_embeddings", tied),
+            attention_dropout=rate,
+            **options,  # type: ignore[arg-type]
+        )
+        if "intermediate" not in options
+        else ModelShape(
+            name=name,
+            family="mixtral",
+            architecture=kind,
+            layers=fields.positive("num_hidden_layers", layers),
+            hidden=hidden,
+            heads=num_heads,
+            kv_heads=key_heads,
+            head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
+            vocabulary=fields.positive("vocab_size", vocabulary),
+            tied=fields.flag("tie_word_embeddings", tied),
+            attention_dropout=rate,
+            **options,  # type: ignore[arg-type]
+        )
     )
 
 
@@ -173,11 +178,21 @@ def _llama(fields: _Fields, name: str) -> ModelShape:
 
 
 def _mistral(fields: _Fields, name: str) -> ModelShape:
-    window = 0 if "sliding_window" in fields.config and fields.config["sliding_window"] is None else fields.whole(
-        "sliding_window", 4096
+    window = (
+        0
+        if "sliding_window" in fields.config and fields.config["sliding_window"] is None
+        else fields.whole("sliding_window", 4096)
     )
     return _llama_like(
-        fields, name, "mistral", inner=14336, kv_heads=8, window=window, qkv_bias=False, out_bias=False, mlp_bias=False
+        fields,
+        name,
+        "mistral",
+        inner=14336,
+        kv_heads=8,
+        window=window,
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
     )
 
 
@@ -234,7 +249,8 @@ def _gemma2(fields: _Fields, name: str) -> ModelShape:
         activation="gelu_pytorch_tanh",
         embedding_scale=True,
         post_norms=True,
-        softcap="final_logit_softcapping" not in fields.config or bool(fields.config["final_logit_softcapping"]),
+        softcap="final_logit_softcapping" not in fields.config
+        or bool(fields.config["final_logit_softcapping"]),
         window=fields.whole("sliding_window", 4096),
         window_every=fields.windowed_layers(2),
         mlp_bias=False,

@@ -59,7 +59,9 @@ def network_shape(name: str) -> ModelShape | None:
         )  # fmt: skip
     if name not in _texts():
         return None
-    return ModelShape(name=name, family="convnet", architecture=name, image=SIDES.get(name, 224), classes=1000)
+    return ModelShape(
+        name=name, family="convnet", architecture=name, image=SIDES.get(name, 224), classes=1000
+    )
 
 
 @lru_cache(maxsize=8)

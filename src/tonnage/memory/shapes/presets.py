@@ -116,7 +116,12 @@ def _gemma() -> Iterator[tuple[str, Fields]]:
 
 
 def _bert() -> Iterator[tuple[str, Fields]]:
-    large = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+    large = {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    }
     for name, vocabulary in (("uncased", 30522), ("cased", 28996)):
         yield f"bert-base-{name}", {"model_type": "bert", "vocab_size": vocabulary}
         yield f"bert-large-{name}", {"model_type": "bert", "vocab_size": vocabulary, **large}

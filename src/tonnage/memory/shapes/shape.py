@@ -104,10 +104,16 @@ def checked(shape: ModelShape, where: str | None = None) -> ModelShape:
             )
         if shape.experts and shape.experts_per_token > shape.experts:
             problems.append(
-                ("a token visits more experts than there are", f"{shape.experts_per_token} of {shape.experts}")
+                (
+                    "a token visits more experts than there are",
+                    f"{shape.experts_per_token} of {shape.experts}",
+                )
             )
     if problems:
         raise ShapeError(
-            *(Problem(code="shape-impossible", what=what, where=where, found=found) for what, found in problems)
+            *(
+                Problem(code="shape-impossible", what=what, where=where, found=found)
+                for what, found in problems
+            )
         )
     return shape

@@ -96,20 +96,15 @@ def _layer(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
     if not distil:
         attended = p.dropped(attended)
     attended = _norm(p, add(attended, x), f"{at}.norm1")
-    inner = gelu_or(p, _affine_of(p, attended, f"{at}.up", "f"))
+    inner = p.activate(_affine_of(p, attended, f"{at}.up", "f"))
     inner = _affine_of(p, inner, f"{at}.down", "d")
     inner = p.dropped(inner)
     return _norm(p, add(inner, attended), f"{at}.norm2")
 
 
-def gelu_or(p: Program, x: Tensor) -> Tensor:
-    """The model's activation."""
-    return p.activate(x)
-
-
 def _attend(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
     def headed(name: str) -> Tensor:
-        made = _affine_of(p, x, f"{at}.{name}", "q")
+        made = p.projected(x, f"{at}.{name}", "q")
         width = p.shape.head_dim
         return transpose(reshape(made, (*made.shape[:2], made.shape[2] // width, width)), 1, 2)
 
@@ -121,7 +116,7 @@ def _attend(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
         out = scaled_dot_product(q, k, v, rate=rate)
     out = contiguous(transpose(out, 1, 2))
     out = reshape(out, (*out.shape[:2], out.shape[2] * out.shape[3]))
-    return _affine_of(p, out, f"{at}.o", "d")
+    return p.projected(out, f"{at}.o", "d")
 
 
 def _head(p: Program, x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, t5, vit
-from tonnage.memory.ledger.families.program import Program, Weights
+from tonnage.memory.ledger.families.program import Weights
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.recipe import Recipe
@@ -23,6 +23,7 @@ class FamilyProgram:
 
 
 def _tokens(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor, ...]:
+    del shape
     assert recipe.sequence is not None
     size = (recipe.micro_batch, recipe.sequence)
     return machine.input(size, "int64", "tokens"), machine.input(size, "int64", "labels")

@@ -76,7 +76,9 @@ def _weights_of(word: Word, at: str, given: int) -> Weights:
 def _channels_of(word: Word, channels: list[tuple[int, int]]) -> tuple[int, int]:
     """Channels after a word, and the pixels that a fixed pool left of each."""
     given, area = channels[word.reads[0]]
-    if word.letter in "cl":
+    if word.letter == "c":
+        return word.whole(0), area if word.pair(1) == (1, 1) else 0
+    if word.letter == "l":
         return word.whole(0), 0
     if word.letter == "g":
         first, second = word.pair(0)
@@ -89,7 +91,7 @@ def _channels_of(word: Word, channels: list[tuple[int, int]]) -> tuple[int, int]
         return 2 * given, 0
     if word.letter == "m":
         return max(channels[source][0] for source in word.reads), 0
-    return given, area if word.letter in "foRrW" else 0
+    return given, area if word.letter in "bfoRrW" else 0
 
 
 def loss(p: Program, images: Tensor, labels: Tensor) -> Tensor:
@@ -126,7 +128,13 @@ def _run(p: Program, word: Word, at: str, given: list[Tensor]) -> Tensor:  # noq
     match letter:
         case "c":
             return convolving.convolution(
-                x, p.weight(at), p.maybe(f"{at}.bias"), word.pair(2), word.pair(3), word.pair(4), word.whole(5)
+                x,
+                p.weight(at),
+                p.maybe(f"{at}.bias"),
+                word.pair(2),
+                word.pair(3),
+                word.pair(4),
+                word.whole(5),
             )
         case "b":
             return convolving.batch_norm(x, p.weight(at), p.weight(f"{at}.bias"))

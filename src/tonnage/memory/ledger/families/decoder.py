@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonnage.memory.ledger.families.experts import expert_weights, experts
 from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.operators.attending import eager_attention, repeat_heads, scaled_dot_product
-from tonnage.memory.ledger.operators.elementwise import add, full_precision, mul, negate, scale, tanh, to
+from tonnage.memory.ledger.operators.elementwise import add, mul, negate, scale, tanh, to
 from tonnage.memory.ledger.operators.losses import cross_entropy, embedding
 from tonnage.memory.ledger.operators.normalizing import rms_norm
 from tonnage.memory.ledger.operators.products import linear
@@ -89,11 +89,15 @@ def language_loss(p: Program, x: Tensor, labels: Tensor) -> Tensor:
     machine.tape.enter("head")
     logits = linear(x, p.weights.get("head", p.weights["embed"]), None, "V")
     if p.shape.softcap:
-        logits = scale(tanh(scale(logits)))
+        logits = scale(logits)
+        logits = tanh(logits)
+        logits = scale(logits)
     machine.tape.enter("loss")
     raised = to(logits, "float32")
     batch, rows = labels.shape
-    padded = machine.call("aten.constant_pad_nd.default", [labels], [((batch, rows + 1), "int64", None, "")])[0]
+    padded = machine.call("aten.constant_pad_nd.default", [labels], [((batch, rows + 1), "int64", None, "")])[
+        0
+    ]
     shifted = machine.call("aten.clone.default", [labels], [((batch, rows), "int64", None, "")])[0]
     flat = reshape(raised, (batch * rows, raised.shape[-1]))
     result = cross_entropy(flat, reshape(shifted, (batch * rows,)))
@@ -130,16 +134,22 @@ def _angles(p: Program, x: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the positions: computed in fp32, handed on in the model's dtype."""
     machine, rows, width = p.machine, x.shape[1], p.shape.head_dim
 
-    def made(name: str, *inputs: Tensor, columns: int = width) -> Tensor:
-        return machine.call(name, inputs, [((1, rows, columns), "float32", None, "rotary")])[0]
+    def made(name: str, *inputs: Tensor) -> Tensor:
+        return machine.call(name, inputs, [((1, rows, width), "float32", None, "rotary")])[0]
 
-    halves = made("aten.bmm.default", columns=width // 2)
+    steps = machine.call("aten.arange.default", [], [((1, width // 2, 1), "float32", None, "rotary")])[0]
+    places = machine.call("aten.arange.default", [], [((1, 1, rows), "float32", None, "rotary")])[0]
+    turned = machine.call(
+        "aten.bmm.default", [steps, places], [((1, width // 2, rows), "float32", None, "rotary")]
+    )[0]
+    halves = transpose(turned, 1, 2)
+    del turned
     angles = made("aten.cat.default", halves, halves)
     cosine = made("aten.mul.Tensor", made("aten.cos.default", angles))
     sine = made("aten.mul.Tensor", made("aten.sin.default", angles))
     shape = (1, 1, rows, width)
     low_cosine, low_sine = to(cosine, x.dtype), to(sine, x.dtype)
-    del halves, angles, cosine, sine
+    del steps, places, halves, angles, cosine, sine
     return reshape(low_cosine, shape), reshape(low_sine, shape)
 
 
@@ -187,19 +197,19 @@ def _attend(p: Program, at: str, x: Tensor, angles: tuple[Tensor, Tensor], mask:
         out = scaled_dot_product(q, k, v, mask=mask, causal=mask is None, rate=rate)
     out = contiguous(transpose(out, 1, 2))
     out = reshape(out, (*out.shape[:2], out.shape[2] * out.shape[3]))
-    return linear(out, p.weight(f"{at}.o"), p.maybe(f"{at}.o.bias"), "d")
+    return p.projected(out, f"{at}.o", "d")
 
 
 def _projections(p: Program, at: str, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if p.shape.fused_qkv:
-        joined = linear(x, p.weight(f"{at}.qkv"), None, "q + 2 k")
+        joined = p.projected(x, f"{at}.qkv", "q + 2 k")
         q_width = p.shape.query // p.tensor
         k_width = (joined.shape[-1] - q_width) // 2
         q, k, v = split(joined, [q_width, k_width, k_width], ["q", "k", "k"])
         return _headed(p, q), _headed(p, k), _headed(p, v)
 
     def projected(name: str) -> Tensor:
-        return linear(x, p.weight(f"{at}.{name}"), p.maybe(f"{at}.{name}.bias"), "q" if name == "q" else "k")
+        return p.projected(x, f"{at}.{name}", "q" if name == "q" else "k")
 
     if p.shape.qk_norm == "full":
         q = rms_norm(projected("q"), p.weight(f"{at}.q_norm"))

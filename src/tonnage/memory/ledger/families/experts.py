@@ -36,13 +36,13 @@ def experts(p: Program, at: str, x: Tensor) -> Tensor:
     pairs = tokens * p.shape.experts_per_token
     share = reshape(values, (pairs,))
     _, order = machine.call(
-        "aten.sort.default", [places], [((pairs,), "int64", None, "k"), ((pairs,), "int64", None, "k")]
+        "aten.sort.default", [places], [((pairs,), "int64", None, "top"), ((pairs,), "int64", None, "top")]
     )
     index = machine.elementwise("aten.floor_divide.default", order)
     chosen = rows_of(flat, index)
     share = rows_of(share, order)
     ends = machine.call("aten.cumsum.default", [], [((p.shape.experts,), "int32", None, "")])[0]
-    mask = machine.call("aten.ge.Scalar", [order], [((pairs, 1), "bool", None, "k")])[0]
+    mask = machine.call("aten.ge.Scalar", [order], [((pairs, 1), "bool", None, "top")])[0]
     chosen = masked_fill(chosen, mask, in_place=True)
     out = grouped_mm(chosen, transpose(p.weight(f"{at}.experts.gate_up"), 1, 2), ends, "2 f")
     out = masked_fill(out, mask)

@@ -77,9 +77,10 @@ def _layer(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
 
 def _attend(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
     width = p.shape.head_dim
-    joined = conv1d(x, p.weight(f"{at}.qkv"), p.weight(f"{at}.qkv.bias"), "q")
+    joined = conv1d(x, p.weight(f"{at}.qkv"), p.weight(f"{at}.qkv.bias"), "3 q")
+    joined = p.adapted(joined, x, f"{at}.qkv", "3 q")
     each = joined.shape[-1] // 3
-    parts = split(joined, [each] * 3)
+    parts = split(joined, [each] * 3, ["q", "q", "q"])
     del joined
     q, k, v = (transpose(reshape(part, (*part.shape[:2], each // width, width)), 1, 2) for part in parts)
     del parts
@@ -90,5 +91,7 @@ def _attend(p: Program, at: str, x: Tensor, mask: Tensor | None) -> Tensor:
         out = scaled_dot_product(q, k, v, causal=True, rate=rate)
     out = contiguous(transpose(out, 1, 2))
     out = reshape(out, (*out.shape[:2], each))
-    out = conv1d(out, p.weight(f"{at}.o"), p.weight(f"{at}.o.bias"), "d")
-    return p.dropped(out)
+    made = conv1d(out, p.weight(f"{at}.o"), p.weight(f"{at}.o.bias"), "d")
+    made = p.adapted(made, out, f"{at}.o", "d")
+    del out
+    return p.dropped(made)

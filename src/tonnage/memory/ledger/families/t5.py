@@ -78,7 +78,9 @@ def _stack(p: Program, stack: str, layers: int, tokens: Tensor, seen: Tensor | N
     return p.dropped(x)
 
 
-def _layer(p: Program, stack: str, at: str, x: Tensor, seen: Tensor | None, biases: tuple[list[Tensor], list[Tensor]]) -> Tensor:
+def _layer(
+    p: Program, stack: str, at: str, x: Tensor, seen: Tensor | None, biases: tuple[list[Tensor], list[Tensor]]
+) -> Tensor:
     normed = t5_norm(x, p.weight(f"{at}.self.norm"))
     attended = _attend(p, f"{at}.self", normed, normed, biases[0], stack)
     x = add(x, p.dropped(attended))
@@ -108,7 +110,7 @@ def _inner(p: Program, at: str, x: Tensor) -> Tensor:
 
 def _attend(p: Program, at: str, x: Tensor, seen: Tensor, bias: list[Tensor], stack: str) -> Tensor:
     def headed(name: str, given: Tensor) -> Tensor:
-        made = linear(given, p.weight(f"{at}.{name}"), None, "q")
+        made = p.projected(given, f"{at}.{name}", "q")
         width = p.shape.head_dim
         return transpose(reshape(made, (*made.shape[:2], made.shape[2] // width, width)), 1, 2)
 
@@ -122,14 +124,12 @@ def _attend(p: Program, at: str, x: Tensor, seen: Tensor, bias: list[Tensor], st
         out = eager_attention(q, k, v, mask=added, rate=rate, softmax_dtype="")
     else:
         if not crosses and stack == "decoder":
-            allowed = p.machine.call(
-                "aten.ge.Tensor", [], [((q.shape[2], k.shape[2]), "bool", None, "s")]
-            )[0]
+            allowed = p.machine.call("aten.ge.Tensor", [], [((q.shape[2], k.shape[2]), "bool", None, "s")])[0]
             added = where_else(reshape(allowed, (1, 1, *allowed.shape)), added)
         out = scaled_dot_product(q, k, v, mask=added, rate=rate)
     out = contiguous(transpose(out, 1, 2))
     out = reshape(out, (*out.shape[:2], out.shape[2] * out.shape[3]))
-    return linear(out, p.weight(f"{at}.o"), None, "d")
+    return p.projected(out, f"{at}.o", "d")
 
 
 def _no_bias(p: Program, q: Tensor, k: Tensor) -> Tensor:
@@ -152,10 +152,14 @@ def _position_bias(p: Program, stack: str, rows: int) -> Tensor:
         del sign
         near = whole("aten.abs.default")
     else:
-        near = whole("aten.neg.default", "int64", whole("aten.minimum.default", "int64", whole("aten.zeros_like.default")))
+        near = whole(
+            "aten.neg.default",
+            "int64",
+            whole("aten.minimum.default", "int64", whole("aten.zeros_like.default")),
+        )
         buckets = near
     is_near = whole("aten.lt.Scalar", "bool")
-    logs = whole("aten._to_copy.default", "float32")
+    logs = whole("aten._to_copy.default", "float32", near)
     for name in ("aten.div.Tensor", "aten.log.default", "aten.div.Tensor", "aten.mul.Tensor"):
         logs = whole(name, "float32", logs)
     far = whole("aten._to_copy.default", "int64", logs)

@@ -9,7 +9,15 @@ from tonnage.memory.ledger.operators.elementwise import add
 from tonnage.memory.ledger.operators.losses import cross_entropy
 from tonnage.memory.ledger.operators.normalizing import layer_norm
 from tonnage.memory.ledger.operators.products import linear
-from tonnage.memory.ledger.operators.views import cat, contiguous, expand, permute, reshape, selected, transpose
+from tonnage.memory.ledger.operators.views import (
+    cat,
+    contiguous,
+    expand,
+    permute,
+    reshape,
+    selected,
+    transpose,
+)
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.shapes.shape import ModelShape
 
@@ -72,7 +80,9 @@ def loss(p: Program, images: Tensor, labels: Tensor) -> Tensor:
 def _patched(p: Program, images: Tensor) -> Tensor:
     batch, d = images.shape[0], p.shape.hidden
     p.machine.tape.enter("patches")
-    made = convolution(images, p.weight("patches"), p.weight("patches.bias"), (p.shape.patch,) * 2, (0, 0), label="d")
+    made = convolution(
+        images, p.weight("patches"), p.weight("patches.bias"), (p.shape.patch,) * 2, (0, 0), label="d"
+    )
     x = permute(reshape(made, (batch, d, made.shape[2] * made.shape[3])), (0, 2, 1))
     del made
     x = cat([expand(p.weight("class"), (batch, 1, d)), x], 1)
@@ -99,7 +109,7 @@ def _attention(p: Program, at: str, x: Tensor) -> Tensor:
     width = p.shape.head_dim
 
     def headed(name: str) -> Tensor:
-        made = linear(x, p.weight(f"{at}.{name}"), p.maybe(f"{at}.{name}.bias"), "q")
+        made = p.projected(x, f"{at}.{name}", "q")
         return transpose(reshape(made, (*made.shape[:2], made.shape[2] // width, width)), 1, 2)
 
     q, k, v = headed("q"), headed("k"), headed("v")
@@ -109,7 +119,7 @@ def _attention(p: Program, at: str, x: Tensor) -> Tensor:
         out = scaled_dot_product(q, k, v, rate=p.shape.attention_dropout)
     out = contiguous(transpose(out, 1, 2))
     out = reshape(out, (*out.shape[:2], out.shape[2] * out.shape[3]))
-    return linear(out, p.weight(f"{at}.o"), p.weight(f"{at}.o.bias"), "d")
+    return p.projected(out, f"{at}.o", "d")
 
 
 def _joined_attention(p: Program, at: str, x: Tensor) -> Tensor:
@@ -117,7 +127,7 @@ def _joined_attention(p: Program, at: str, x: Tensor) -> Tensor:
     batch, rows, d = x.shape
     width, heads = p.shape.head_dim, p.shape.heads
     turned = transpose(x, 0, 1)
-    joined = linear(turned, p.weight(f"{at}.qkv"), p.weight(f"{at}.qkv.bias"), "q")
+    joined = p.projected(turned, f"{at}.qkv", "3 q")
     split = reshape(joined, (1, rows, batch, 3, d))
     del joined
     thirds = contiguous(reshape(transpose(split, 0, 3), (3, rows, batch, d)))
@@ -129,5 +139,5 @@ def _joined_attention(p: Program, at: str, x: Tensor) -> Tensor:
     del parts
     out = scaled_dot_product(q, k, v, rate=p.shape.attention_dropout)
     out = reshape(contiguous(permute(out, (2, 0, 1, 3))), (rows * batch, d))
-    made = linear(out, p.weight(f"{at}.o"), p.weight(f"{at}.o.bias"), "d")
+    made = p.projected(out, f"{at}.o", "d")
     return transpose(reshape(made, (rows, batch, d)), 0, 1)

@@ -7,7 +7,15 @@ from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.operators.elementwise import add, mul, scale
 from tonnage.memory.ledger.operators.normalizing import layer_norm, normalized, softmax
 from tonnage.memory.ledger.operators.products import linear, matmul
-from tonnage.memory.ledger.operators.views import cat, contiguous, permute, reshape, selected, sliced, transpose
+from tonnage.memory.ledger.operators.views import (
+    cat,
+    contiguous,
+    permute,
+    reshape,
+    selected,
+    sliced,
+    transpose,
+)
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.shapes.networks import Word
 
@@ -60,11 +68,15 @@ def window_attention(p: Program, word: Word, at: str, x: Tensor) -> Tensor:
     else:
         q = scale(q)
         weights = matmul(q, transpose(k, 2, 3), "window")
-    bias = p.machine.call("aten.index.Tensor", [], [((1, heads, inside, inside), weights.dtype, None, "window")])[0]
+    bias = p.machine.call(
+        "aten.index.Tensor", [], [((1, heads, inside, inside), weights.dtype, None, "window")]
+    )[0]
     weights = add(weights, bias)
     if shifts:
         split = (windows // (down * across), down * across, heads, inside, inside)
-        mask = machine.call("aten.masked_fill.Scalar", [], [((1, split[1], 1, inside, inside), "float32", None, "")])[0]
+        mask = machine.call(
+            "aten.masked_fill.Scalar", [], [((1, split[1], 1, inside, inside), "float32", None, "")]
+        )[0]
         weights = reshape(add(reshape(weights, split), mask), (windows, heads, inside, inside))
     weights = softmax(weights)
     out = reshape(transpose(matmul(weights, v, "features"), 1, 2), (windows, inside, width))
@@ -89,8 +101,12 @@ def merged(p: Program, word: Word, at: str, x: Tensor) -> Tensor:
     x = cat(quarters, 3)
     del quarters
     if word.whole(0) == 1:
-        return linear(layer_norm(x, p.weight(f"{at}.norm"), p.weight(f"{at}.norm.bias")), p.weight(at), None, "features")
-    return layer_norm(linear(x, p.weight(at), None, "features"), p.weight(f"{at}.norm"), p.weight(f"{at}.norm.bias"))
+        return linear(
+            layer_norm(x, p.weight(f"{at}.norm"), p.weight(f"{at}.norm.bias")), p.weight(at), None, "features"
+        )
+    return layer_norm(
+        linear(x, p.weight(at), None, "features"), p.weight(f"{at}.norm"), p.weight(f"{at}.norm.bias")
+    )
 
 
 def _copied(x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
@@ -98,7 +114,7 @@ def _copied(x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
     machine, before = x.machine, x.shape
     out = machine.call(name, [x], [(shape, x.dtype, None, x.label)])[0]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return machine.call(name, [g], [(before, g.dtype, None, g.label)])

@@ -12,7 +12,7 @@ from tonnage.memory.ledger.operators.elementwise import add, dropout, scale, to
 from tonnage.memory.ledger.operators.normalizing import softmax
 from tonnage.memory.ledger.operators.products import half, matmul
 from tonnage.memory.ledger.operators.views import expand, reshape, transpose
-from tonnage.memory.ledger.tensors import Tensor, dense_like
+from tonnage.memory.ledger.tensors import Shape, Tensor, dense_like
 
 HALF = ("bfloat16", "float16")
 CUDNN_HEAD_LIMIT = 256
@@ -40,6 +40,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, ra
     machine = q.machine
     batch, heads, rows, _ = q.shape
     name = f"aten._scaled_dot_product_{kernel}_attention"
+    sums: Shape
     if kernel == "cudnn":
         stride, sums = dense_like(q.shape, q.stride), (batch, heads, rows, 1)
     else:
@@ -60,12 +61,14 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, ra
     )
     out, rest = made[0], made[1:]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         key, query, value = saved[:3]
         outs = [(x.shape, x.dtype, dense_like(x.shape, x.stride), x.label) for x in (query, key, value)]
-        return machine.call(f"{name}_backward.default", [g, query, key, value, *saved[3:]], outs, "dropout_p", rate)
+        return machine.call(
+            f"{name}_backward.default", [g, query, key, value, *saved[3:]], outs, "dropout_p", rate
+        )
 
     kept = [k, q, v, rest[0], out, rest[2], rest[1]] + ([] if mask is None else [mask])
     track(machine, [out], [q, k, v], kept, rule)
@@ -73,12 +76,11 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, ra
 
 
 def _spelt_out(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, causal: bool, rate: float) -> Tensor:
-    given = q.dtype
-    machine = q.machine
-    q, k, v = to(q, "float32"), to(k, "float32"), to(v, "float32")
-    before = machine.autocast
-    machine.autocast = None
-    q = scale(q)
+    """The version without a kernel of its own: everything in fp32, operands alive to the end."""
+    given, machine = q.dtype, q.machine
+    before, machine.autocast = machine.autocast, None
+    wide_q, wide_k, wide_v = to(q, "float32"), to(k, "float32"), to(v, "float32")
+    scaled = scale(wide_q)
     if causal and mask is None:
         square = (q.shape[2], k.shape[2])
         allowed = machine.call("aten.ones.default", [], [(square, "bool", None, "s")])[0]
@@ -86,17 +88,18 @@ def _spelt_out(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, causal: 
         mask = machine.call("aten.where.self", [allowed], [(square, "float32", None, "s")])[0]
         del allowed
     groups = q.shape[1] // k.shape[1]
-    if groups > 1:
-        k, v = repeat_heads(k, groups), repeat_heads(v, groups)
-    scores = matmul(q, scale(transpose(k, 2, 3)), "heads s")
+    keys, values = repeat_heads(wide_k, groups), repeat_heads(wide_v, groups)
+    scores = matmul(scaled, scale(transpose(keys, 2, 3)), "heads s")
     if mask is not None:
         scores = add(scores, mask)
     weights = softmax(scores)
     del scores
     weights = dropout(weights, rate)
-    out = matmul(weights, v, "heads")
+    narrow = machine.cast(weights, given) if given != "float32" and rate else None
+    out = to(matmul(weights, values, "heads"), given)
     machine.autocast = before
-    return to(out, given)
+    del narrow
+    return out
 
 
 def repeat_heads(x: Tensor, groups: int) -> Tensor:

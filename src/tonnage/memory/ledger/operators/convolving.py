@@ -29,7 +29,9 @@ def convolution(
     shape = (x.shape[0], weight.shape[0], *sides)
     given = [x, weight] if bias is None else [x, weight, bias]
     scalars = ("stride", stride, "padding", padding, "dilation", dilation, "groups", groups)
-    out = machine.call("aten.convolution.default", given, [(shape, x.dtype, _layout(x, shape), label)], *scalars)[0]
+    out = machine.call(
+        "aten.convolution.default", given, [(shape, x.dtype, _layout(x, shape), label)], *scalars
+    )[0]
     width = weight.shape[0]
 
     def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
@@ -75,7 +77,7 @@ def batch_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     )
     width, dtype = weight.shape, weight.dtype
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         outs: list[tuple[Shape, str, Shape | None, str]] = [
@@ -100,7 +102,7 @@ def max_pool(x: Tensor, kernel: Pair, stride: Pair, padding: Pair, ceil: bool) -
         [(shape, x.dtype, layout, x.label), (shape, "int64", layout, x.label)],
     )
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         image = saved[0]
@@ -132,7 +134,7 @@ def mean_pixels(x: Tensor) -> Tensor:
     shape = (*before[:2], 1, 1)
     out = machine.call("aten.mean.dim", [x], [(shape, x.dtype, None, x.label)])[0]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return machine.call("aten.div.Scalar", [g], [(before, g.dtype, None, g.label)])
@@ -145,7 +147,7 @@ def _average(x: Tensor, shape: Shape, name: str) -> Tensor:
     machine = x.machine
     out = machine.call(f"{name}.default", [x], [(shape, x.dtype, _layout(x, shape), x.label)])[0]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         image = saved[0]

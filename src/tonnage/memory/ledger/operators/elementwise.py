@@ -12,7 +12,7 @@ def to(x: Tensor, dtype: str) -> Tensor:
         return x
     out = x.machine.cast(x, dtype)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         return gradients  # the engine casts back to the input's dtype
 
     track(x.machine, [out], [x], [], rule)
@@ -28,7 +28,7 @@ def add(a: Tensor, b: Tensor) -> Tensor:
     """a + b: saves nothing."""
     out = a.machine.elementwise("aten.add.Tensor", a, b)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         return [g, g]
 
@@ -40,7 +40,7 @@ def add_constant(a: Tensor) -> Tensor:
     """a + number: saves nothing."""
     out = a.machine.elementwise("aten.add.Tensor", a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         return gradients
 
     track(a.machine, [out], [a], [], rule)
@@ -52,7 +52,7 @@ def scale(a: Tensor) -> Tensor:
     machine = a.machine
     out = machine.elementwise("aten.mul.Tensor", a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.mul.Tensor", g)]
@@ -66,7 +66,7 @@ def negate(a: Tensor) -> Tensor:
     machine = a.machine
     out = machine.elementwise("aten.neg.default", a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.neg.default", g)]
@@ -82,7 +82,7 @@ def mul(a: Tensor, b: Tensor) -> Tensor:
     wants_a, wants_b = a.requires_grad, b.requires_grad
     kept = ([b] if wants_a else []) + ([a] if wants_b else [])
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         for_a = machine.elementwise("aten.mul.Tensor", g, saved[0]) if wants_a else None
@@ -99,7 +99,7 @@ def square(a: Tensor) -> Tensor:
     a = full_precision(a)
     out = machine.elementwise("aten.pow.Tensor_Scalar", a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         power = machine.elementwise("aten.pow.Tensor_Scalar", saved[0])
@@ -115,7 +115,7 @@ def _keeps_result(a: Tensor, name: str, backward: str) -> Tensor:
     machine = a.machine
     out = machine.elementwise(name, a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise(backward, g, saved[0])]
@@ -129,7 +129,7 @@ def _keeps_input(a: Tensor, name: str, backward: str) -> Tensor:
     machine = a.machine
     out = machine.elementwise(name, a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise(backward, g, saved[0])]
@@ -176,7 +176,7 @@ def rsqrt(a: Tensor) -> Tensor:
     a = full_precision(a)
     out = machine.elementwise("aten.rsqrt.default", a)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         cube = machine.elementwise("aten.pow.Tensor_Scalar", saved[0])
@@ -193,7 +193,7 @@ def mean_last(a: Tensor) -> Tensor:
     out = machine.call("aten.mean.dim", [a], [((*a.shape[:-1], 1), a.dtype, None, "1")])[0]
     shape = a.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return machine.call("aten.div.Scalar", [g], [(shape, g.dtype, None, g.label)])
@@ -213,7 +213,7 @@ def dropout(a: Tensor, rate: float) -> Tensor:
         [(a.shape, a.dtype, a.stride, a.label), (a.shape, "bool", a.stride, a.label)],
     )
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.native_dropout_backward.default", g, saved[0], dtype=g.dtype)]
@@ -228,7 +228,7 @@ def add_in_place(a: Tensor, b: Tensor) -> Tensor:
     machine.call_in_place("aten.add_.Tensor", a, b)
     out = a.detached()
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         return [g, g]
 
@@ -245,7 +245,7 @@ def in_place(a: Tensor, name: str, backward: str, *, needs_input: bool) -> Tenso
     machine.call_in_place(name, a)
     out = a.detached()
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise(backward, g, saved[0])]

@@ -14,7 +14,7 @@ def embedding(weight: Tensor, indices: Tensor, label: str = "d") -> Tensor:
     out = machine.call("aten.embedding.default", [weight, indices], [(shape, weight.dtype, None, label)])[0]
     table = weight.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return machine.call(
@@ -30,7 +30,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     machine = logits.machine
     chances = machine.elementwise("aten._log_softmax.default", logits)
 
-    def of_chances(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def of_chances(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten._log_softmax_backward_data.default", g, saved[0])]
@@ -43,7 +43,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
         [((), chances.dtype, None, ""), ((), chances.dtype, None, "")],
     )
 
-    def of_loss(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def of_loss(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.nll_loss_backward.default", saved[0], dtype=saved[0].dtype)]

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tonnage.memory.ledger.autograd import Gradients, Node, track
-from tonnage.memory.ledger.operators.elementwise import add_constant, full_precision, mean_last, mul, rsqrt, square, to
+from tonnage.memory.ledger.operators.elementwise import (
+    add_constant,
+    full_precision,
+    mean_last,
+    mul,
+    rsqrt,
+    square,
+    to,
+)
 from tonnage.memory.ledger.tensors import Tensor
 
 
@@ -66,7 +74,7 @@ def softmax(x: Tensor, dtype: str | None = None) -> Tensor:
         x = to(x, target)
     out = machine.elementwise("aten._softmax.default", x)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten._softmax_backward_data.default", g, saved[0])]
@@ -84,7 +92,7 @@ def normalized(x: Tensor) -> Tensor:
     length = machine.elementwise("aten.clamp_min.default", length)
     out = machine.elementwise("aten.div.Tensor", x, length)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         direct = machine.elementwise("aten.div.Tensor", g, saved[1])

@@ -71,7 +71,7 @@ def mm(a: Tensor, b: Tensor, label: str = "") -> Tensor:
     kept = ([b] if wants_a else []) + ([a] if wants_b else [])
     turned, b_label, a_label = not is_contiguous(b.shape, b.stride), b.label, a.label
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         for_b = _gradient_of_second(saved[-1], g, turned, b_label) if wants_b else None
@@ -93,7 +93,7 @@ def addmm(bias: Tensor, a: Tensor, b: Tensor, label: str = "") -> Tensor:
         not is_contiguous(b.shape, b.stride), b.label, a.label, bias.requires_grad,
     )  # fmt: skip
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         for_a = _times(g, _plain_t(saved[-1]), a_label) if wants_a else None
@@ -115,9 +115,11 @@ def bmm(a: Tensor, b: Tensor, label: str = "") -> Tensor:
 
     def turned(x: Tensor) -> Tensor:
         shape, stride = x.shape, x.stride
-        return Tensor(x.storage, (shape[0], shape[2], shape[1]), (stride[0], stride[2], stride[1]), x.dtype, x.label)
+        return Tensor(
+            x.storage, (shape[0], shape[2], shape[1]), (stride[0], stride[2], stride[1]), x.dtype, x.label
+        )
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         for_a = for_b = None

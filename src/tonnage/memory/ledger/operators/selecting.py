@@ -11,7 +11,7 @@ def where_else(chosen: Tensor, x: Tensor) -> Tensor:
     machine = x.machine
     out = machine.elementwise("aten.where.self", x, chosen, dtype=x.dtype)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.where.self", g, saved[0], dtype=g.dtype)]
@@ -29,7 +29,7 @@ def masked_fill(x: Tensor, mask: Tensor, *, in_place: bool = False) -> Tensor:
     else:
         out = machine.elementwise("aten.masked_fill.Scalar", x, mask, dtype=x.dtype)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise("aten.masked_fill.Scalar", g, saved[0], dtype=g.dtype)]
@@ -45,7 +45,7 @@ def rows_of(x: Tensor, index: Tensor) -> Tensor:
     out = machine.call("aten.index.Tensor", [x, index], [(shape, x.dtype, None, x.label)])[0]
     before = x.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         zeros = machine.call("aten.new_zeros.default", [g], [(before, g.dtype, None, g.label)])[0]
@@ -63,7 +63,7 @@ def sum_over(x: Tensor, dim: int) -> Tensor:
     out = machine.call("aten.sum.dim_IntList", [x], [(shape, x.dtype, None, x.label)])[0]
     before = x.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         stride: Shape = (*g.stride[:dim], 0, *g.stride[dim:])
@@ -78,11 +78,11 @@ def top(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     machine = x.machine
     shape = (*x.shape[:-1], count)
     values, places = machine.call(
-        "aten.topk.default", [x], [(shape, x.dtype, None, "k"), (shape, "int64", None, "k")]
+        "aten.topk.default", [x], [(shape, x.dtype, None, "top"), (shape, "int64", None, "top")]
     )
     before = x.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         zeros = machine.call("aten.new_zeros.default", [g], [(before, g.dtype, None, "experts")])[0]

@@ -35,7 +35,7 @@ def reshape(x: Tensor, shape: Shape) -> Tensor:
     out = _shaped(x, shape)
     before = x.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [_shaped(g, before)]
@@ -50,7 +50,7 @@ def transpose(x: Tensor, a: int, b: int) -> Tensor:
     a, b = a % rank, b % rank
     out = _plain_transpose(x, a, b)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [_plain_transpose(g, a, b)]
@@ -68,7 +68,7 @@ def permute(x: Tensor, order: Sequence[int]) -> Tensor:
     out = turned(x, order)
     back = [order.index(i) for i in range(len(order))]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [turned(g, back)]
@@ -86,7 +86,7 @@ def expand(x: Tensor, shape: Shape) -> Tensor:
     )
     out = _look(x, shape, stride)
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         return gradients
 
     track(x.machine, [out], [x], [], rule)
@@ -100,7 +100,7 @@ def sliced(x: Tensor, dim: int, size: int) -> Tensor:
     out = _look(x, shape, x.stride)
     before = x.shape
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return x_machine.call("aten.slice_backward.default", [g], [(before, g.dtype, None, g.label)])
@@ -110,7 +110,9 @@ def sliced(x: Tensor, dim: int, size: int) -> Tensor:
     return out
 
 
-def split(x: Tensor, sizes: Sequence[int], labels: Sequence[str] | None = None, dim: int = -1) -> list[Tensor]:
+def split(
+    x: Tensor, sizes: Sequence[int], labels: Sequence[str] | None = None, dim: int = -1
+) -> list[Tensor]:
     """Parts along a dimension, made together; their gradients are joined by one copy."""
     names = labels or [x.label] * len(sizes)
     dim %= len(x.shape)
@@ -118,7 +120,7 @@ def split(x: Tensor, sizes: Sequence[int], labels: Sequence[str] | None = None, 
     shapes = [(*before[:dim], size, *before[dim + 1 :]) for size in sizes]
     parts = [_look(x, shape, x.stride, name) for shape, name in zip(shapes, names, strict=True)]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         given = [g for g in gradients if g is not None]
         missing = [
             machine.call("aten.zeros.default", [], [(shape, dtype, None, label)])[0]
@@ -140,7 +142,7 @@ def cat(parts: Sequence[Tensor], dim: int) -> Tensor:
     out = machine.call("aten.cat.default", parts, [(shape, parts[0].dtype, None, parts[0].label)])[0]
     sizes = [part.shape[dim] for part in parts]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [_look(g, (*g.shape[:dim], size, *g.shape[dim + 1 :]), g.stride) for size in sizes]
@@ -155,7 +157,7 @@ def contiguous(x: Tensor) -> Tensor:
         return x
     out = x.machine.call("aten.clone.default", [x], [(x.shape, x.dtype, None, x.label)])[0]
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         return gradients
 
     track(x.machine, [out], [x], [], rule)
@@ -169,7 +171,7 @@ def selected(x: Tensor, dim: int) -> Tensor:
     out = _look(x, shape, stride)
     before, machine = x.shape, x.machine
 
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], node: Node) -> Gradients:
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return machine.call("aten.select_backward.default", [g], [(before, g.dtype, None, g.label)])
