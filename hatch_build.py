@@ -1,8 +1,9 @@
 """Compiles the virtual CUDA runtime (`src/tonnage_tracer/native`) when Tonnage is built.
 
-One library per CUDA major, and one that stands in for the driver, go into `src/tonnage_tracer/lib`; the wheel is
-tagged for the platform then. They need nothing but a C library of 2012, so one wheel serves every Linux there is
-CUDA for. With no C compiler on the machine, the one on PyPI (`ziglang`) is asked for as a build requirement.
+One library per CUDA major, and stand-ins for the driver and its management library, go into
+`src/tonnage_tracer/lib`; the wheel is tagged for the platform then. They need nothing but a C library of 2012, so
+one wheel serves every Linux there is CUDA for. With no C compiler on the machine, the one on PyPI (`ziglang`) is
+asked for as a build requirement.
 
 On a platform without CUDA builds of torch (macOS, Windows, musl) nothing is compiled: the wheel is a pure one,
 and exact mode says there that it needs Linux.
@@ -55,10 +56,11 @@ def supported_machine() -> str | None:
 
 
 def compile_all(native: Path, lib: Path, machine: str) -> None:
-    """The driver's stand-in and one runtime per CUDA major, each replaced in one move."""
+    """The stand-ins and one runtime per CUDA major, each replaced in one move."""
     lib.mkdir(exist_ok=True)
     driver = [native / name for name in ("pretended.c", "memory.c", "driver.c")]
     _compile(driver, lib / "libcuda.so.1", machine, "-Wl,-soname,libcuda.so.1")
+    _compile([native / "nvml.c"], lib / "libnvidia-ml.so.1", machine, "-Wl,-soname,libnvidia-ml.so.1")
     runtime = sorted(native.glob("runtime_*.c"))
     for major in CUDA_MAJORS:
         _compile(runtime, lib / f"libtonnage_cudart{major}.so", machine, f"-DCUDA_MAJOR={major}")

@@ -15,7 +15,9 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 LIBRARIES = Path(__file__).parent / "lib"
 
@@ -54,16 +56,31 @@ def load(environment: dict[str, str], cuda_version: str) -> None:
         raise VirtualGpuError("no-library", f"there is no virtual CUDA runtime for CUDA {cuda_version}")
     os.environ.update(environment)
     _hide_real_gpus()
-    # The driver first: the runtime's calls into it are resolved among what is already loaded.
-    for library in (LIBRARIES / "libcuda.so.1", runtime):
+    # The driver first: the others' calls into it are resolved among what is already loaded.
+    for library in (LIBRARIES / "libcuda.so.1", LIBRARIES / "libnvidia-ml.so.1", runtime):
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
 def settle() -> None:
-    """After `import torch`: let it count devices by the runtime, not by what the machine's NVML says."""
+    """After `import torch`: what it would still ask of the machine instead of the virtual GPU."""
     import torch
+    from torch.autograd import profiler
 
-    torch.cuda._device_count_nvml = lambda: -1
+    torch.cuda._device_count_nvml = lambda: (
+        -1
+    )  # it knows of CUDA_VISIBLE_DEVICES; the runtime's count is meant
+    for name in ("_prepare_profiler", "_enable_profiler"):
+        setattr(profiler, name, _on_cpu_only(getattr(profiler, name)))
+
+
+def _on_cpu_only(start: Callable[..., Any]) -> Callable[..., Any]:
+    """A profiler that leaves the GPU alone: its library looks for the driver until the stack is full."""
+    from torch.profiler import ProfilerActivity
+
+    def started(config: Any, activities: Any, *more: Any, **named: Any) -> Any:
+        return start(config, {each for each in activities if each != ProfilerActivity.CUDA}, *more, **named)
+
+    return started
 
 
 def _hide_real_gpus() -> None:

@@ -203,3 +203,47 @@ def test_the_process_sees_the_gpus_of_its_node(torch_python: str, tmp_path: Path
     trace = traced(torch_python, user_file(tmp_path, text + STEP), "a100-80", world_size=16, rank=11)
 
     assert (trace.world_size, trace.rank) == (16, 11)
+
+
+def test_a_step_may_use_what_training_loops_use(
+    torch_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profilers, events, streams, worker processes, memory questions: none of them may end the process."""
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    file = user_file(
+        tmp_path,
+        """
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+        from torch.utils.data import DataLoader
+
+        outside = torch.zeros(4, device="cuda")  # when the file is loaded
+
+        def build():
+            model = torch.nn.Linear(64, 64).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            loader = iter(DataLoader(torch.zeros(64, 64), batch_size=8, num_workers=1, pin_memory=True))
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            side = torch.cuda.Stream(priority=-1)
+
+            def step():
+                start.record()
+                with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]):
+                    with torch.cuda.stream(side):
+                        batch = next(loader).to("cuda", non_blocking=True)
+                    torch.cuda.current_stream().wait_stream(side)
+                    model(batch).sum().backward()
+                optimizer.step()
+                end.record()
+                torch.cuda.synchronize()
+                assert 8 / start.elapsed_time(end) > 0
+                assert torch.cuda.mem_get_info()[1] == torch.cuda.get_device_properties(0).total_memory
+                torch.cuda.manual_seed_all(1)
+
+            return step
+        """,
+    )
+
+    trace = traced(torch_python, file)
+
+    assert {call.stream for call in trace.calls} >= {0, 1}

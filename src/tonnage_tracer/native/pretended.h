@@ -49,6 +49,9 @@ enum {
     BLOCK_Z = 64,
 };
 
+/* Newer than any runtime that asks, so that no runtime finds it too old. */
+enum { DRIVER_VERSION = 13020 };
+
 EXPORT const struct gpu *tonnage_gpu(void);
 
 /* An integer attribute by its number in cudaDeviceAttr, which CUdevice_attribute shares. Unknown ones are 0. */

@@ -14,8 +14,8 @@ EXPORT int cudaGetDeviceCount(int *count)
 EXPORT int cudaGetDevice(int *device) { return *device = tonnage_current_device(), OK; }
 EXPORT int cudaSetDevice(int device) { return tonnage_choose_device(device); }
 
-/* torch.cuda's lazy initialisation compares the two; a driver newer than any runtime never stops it. */
-EXPORT int cudaDriverGetVersion(int *version) { return *version = 13020, OK; }
+/* torch.cuda's lazy initialisation compares the two. */
+EXPORT int cudaDriverGetVersion(int *version) { return *version = DRIVER_VERSION, OK; }
 EXPORT int cudaRuntimeGetVersion(int *version) { return *version = CUDA_MAJOR == 12 ? 12080 : 13000, OK; }
 
 static void describe(struct cudaDeviceProp *properties, int device)
