@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
     from tonnage.planning.answers import Plan
-    from tonnage.planning.obstacles import Situation
+    from tonnage.planning.situation import Situation
     from tonnage.planning.workload import Workload
 
 ALLOWED = ("precision", "gpus")

@@ -88,7 +88,7 @@ def _fit(fit: FitView) -> list[str]:
     for index, other in enumerate(fit.runners_up):
         lines += _alternative("" if index else "  next", other)
     for index, step in enumerate(fit.left[:4]):
-        lines += _row(Row("" if index else "  left alone", (f"{step.change}: {step.text}",)))
+        lines += _row(Row("" if index else "  left alone", (step.text,)))
     for index, (knob, reason) in enumerate(fit.fixed.items()):
         lines += _row(Row("" if index else "  fixed", (f"{knob}: {reason}",)))
     return lines

@@ -127,3 +127,10 @@ def _device_edits(base: Devices, chosen: Devices) -> list[tuple[str, Any]]:
     if (base.per_node, base.gpu) != (chosen.per_node, chosen.gpu):
         edits.append(("gpus", f"{chosen.per_node} x {chosen.gpu}"))
     return edits
+
+
+def inline(value: object) -> str:
+    """A value as it is written on one line of a document."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {one}" for name, one in value.items()) + "}"
+    return str(value)

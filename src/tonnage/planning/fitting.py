@@ -1,4 +1,4 @@
-"""`--fit`: ask the solver, explain its answer, and write the document that carries it."""
+"""`--fit`: the solver's answer, explained step by step, and the document that carries it."""
 
 from __future__ import annotations
 
@@ -6,32 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.planning.answers import Alternative, Change, Fit, FitStep
-from tonnage.planning.changing import edits_between, gib, knob_meaning, knob_text, parallel_document
-from tonnage.planning.obstacles import Situation, scales_of, space_of
+from tonnage.planning.changing import (
+    edits_between,
+    gib,
+    inline,
+    knob_meaning,
+    knob_text,
+    parallel_document,
+)
+from tonnage.planning.situation import Situation, space_of
 from tonnage.planning.solver.explaining import Turn, steps_between, untouched
 from tonnage.planning.solver.judging import Outcome, Remembering
-from tonnage.planning.solver.searching import Solution, by_bisection, search
 from tonnage.planning.solver.setup import Setup
-from tonnage.planning.solver.space import Space
-
-GPUS = "gpus"
+from tonnage.planning.solving import Solved, solve
 
 
 def fit(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Fit:
-    """The cheapest plan that fits, on the GPUs named where something fits there, else on others."""
-    estimator = situation.sources.estimator
-    space = space_of(situation, allow=allow, others=GPUS in allow or not _names_gpus(situation))
-    if space is None or estimator is None:
+    """The cheapest plan that fits, explained."""
+    if space_of(situation) is None:
         reason = situation.plan.memory.note or "what the step needs is not known"
         return Fit(chosen=None, obstacles=(reason,))
-    judge = Remembering(scales_of(situation))
-    find = by_bisection if estimator.mode == "exact" else search
-    solution = find(space, judge)
-    if solution.best is None and estimator.mode == "shape" and GPUS not in allow:
-        wider = space_of(situation, allow=allow, others=True)
-        if wider is not None and len(wider.devices) > len(space.devices):
-            space, solution = wider, find(wider, judge)
-    return _answer(situation, space, judge, solution)
+    return _answer(situation, solve(situation, allow=allow))
 
 
 def changed_document(document: dict[str, Any], chosen: Setup, base: Setup) -> dict[str, Any]:
@@ -47,14 +42,10 @@ def changed_document(document: dict[str, Any], chosen: Setup, base: Setup) -> di
     return {**document, "spec": spec}
 
 
-def _names_gpus(situation: Situation) -> bool:
-    """Whether the document says which GPUs: then others need consent."""
-    return bool(situation.plan.workload.trainer.gpus.types)
-
-
-def _answer(situation: Situation, space: Space, judge: Remembering, solution: Solution) -> Fit:
+def _answer(situation: Situation, solved: Solved) -> Fit:
     estimator = situation.sources.estimator
     assert estimator is not None
+    space, judge, solution = solved.space, solved.judge, solved.solution
     if solution.best is None:
         return Fit(
             chosen=None, fixed=space.fixed, considered=solution.considered, obstacles=solution.obstacles
@@ -80,7 +71,7 @@ def _alternative(outcome: Outcome, base: Setup, judge: Remembering) -> Alternati
     if before and outcome.seconds is not None:
         slower = outcome.seconds / before - 1
     changes = tuple(
-        Change(what=f"{field}: {_inline(value)}", field=field, value=value)
+        Change(what=f"{field}: {inline(value)}", field=field, value=value)
         for field, value in edits_between(base, outcome.setup)
     )
     return Alternative(
@@ -110,12 +101,6 @@ def _costs(slower: float | None) -> str:
     if percent == 0:
         return ", costs no time"
     return f", costs {percent} % time" if slower > 0 else f", saves {percent} % time"
-
-
-def _inline(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {one}" for name, one in value.items()) + "}"
-    return str(value)
 
 
 def with_fit(situation: Situation, found: Fit) -> Situation:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.objects import Pod
-from tonnage.planning.answers import Change, Plan
-from tonnage.planning.catalogue import gpu_prices
-from tonnage.planning.changing import MEMORY, change_for
-from tonnage.planning.choosing import Candidate
-from tonnage.planning.ground import Ground
+from tonnage.planning.answers import Change
+from tonnage.planning.changing import MEMORY, change_for, edits_between, gib, inline
 from tonnage.planning.locating import lacks, reasons_of, taints_in_the_way, unmatched_selectors
 from tonnage.planning.placing import Wanted, place_gang
+from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.fixing import single_fixes
-from tonnage.planning.solver.opening import device_choices, open_space
 from tonnage.planning.solver.setup import Setup
-from tonnage.planning.solver.space import Space
-from tonnage.planning.sources import Sources
+from tonnage.planning.solving import solve
 from tonnage.planning.tolerating import taint_text, tolerating
 from tonnage.planning.verdict import (
     Obstacle,
@@ -28,24 +22,9 @@ from tonnage.planning.verdict import (
     need_obstacles,
     wall_obstacles,
 )
-from tonnage.planning.weighing import Scales
 from tonnage.units import format_bytes
 
 _LABELS = {"memory": "RAM", "ephemeral-storage": "disk", "cpu": "cpu"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """A plan before its verdict, with what is needed to try changes."""
-
-    plan: Plan
-    sources: Sources
-    ground: Ground | None
-    chosen: Candidate | None
-    roles: tuple[Wanted, ...]
-    missing_claims: tuple[str, ...] = ()
-    tries_changes: bool = True
-    """Whether estimates are cheap enough to try other settings for a hint."""
 
 
 def obstacles_of(situation: Situation) -> list[Obstacle]:
@@ -61,61 +40,32 @@ def obstacles_of(situation: Situation) -> list[Obstacle]:
     return found
 
 
-def space_of(
-    situation: Situation, *, allow: frozenset[str] = frozenset(), others: bool = True
-) -> Space | None:
-    """The knobs that may be turned for this plan, and with `others` the devices on offer."""
-    chosen, sources, ground = situation.chosen, situation.sources, situation.ground
-    if chosen is None or chosen.setup is None or sources.estimator is None:
-        return None
-    devices = []
-    if others and ground is not None:
-        offered = [(offer.gpu, offer.per_node, offer.nodes) for offer in ground.offered]
-        devices = device_choices(offered)
-    return open_space(
-        chosen.setup,
-        knobs=sources.estimator.knobs,
-        heads=sources.heads,
-        uses_deepspeed=situation.plan.workload.framework == "deepspeed",
-        may_change_precision="precision" in allow,
-        devices=devices,
-    )
-
-
-def scales_of(situation: Situation) -> Scales:
-    """What setups are weighed with on this ground."""
-    ground, sources = situation.ground, situation.sources
-    assert sources.estimator is not None
-    workload = situation.plan.workload
-
-    def host_need(setup: Setup) -> int | None:
-        figures = sources.figures_of(workload, setup, None)
-        memory = figures.figures.get("memory")
-        return memory.amount if memory else None
-
-    longest = None
-    if workload.deadline_seconds and workload.steps:
-        longest = workload.deadline_seconds / workload.steps
-    return Scales(
-        sources.estimator,
-        offered=ground.offered if ground else None,
-        prices=gpu_prices(ground.offered) if ground else {},
-        host_need=host_need,
-        longest_step=longest,
-    )
-
-
 def _memory(situation: Situation) -> list[Obstacle]:
+    """A step too large for its GPU: one knob turned, else the cheapest settings that fit."""
     plan = situation.plan
     if plan.memory.state != "does not fit":
         return []
     why = memory_why(plan)
-    space = space_of(situation) if situation.tries_changes else None
+    space = space_of(situation)
     if space is None:
-        hint = Change(what="let --fit look for one", why=why, answers=MEMORY)
-        return [Obstacle(why, (hint,) if not situation.tries_changes else ())]
+        return [Obstacle(why)]
+    if plan.fit is not None and plan.fit.chosen is not None:
+        return [Obstacle(why, (_together(plan.fit.chosen.setup, plan.fit.chosen.required, situation),))]
     fixes = single_fixes(space, scales_of(situation))
-    return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
+    if fixes:
+        return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
+    best = solve(situation).solution.best if plan.fit is None else None
+    changes = (_together(best.setup, best.room.required, situation),) if best is not None else ()
+    return [Obstacle(why, changes)]
+
+
+def _together(chosen: Setup, required: int, situation: Situation) -> Change:
+    """Several knobs as one change."""
+    assert situation.chosen is not None
+    assert situation.chosen.setup is not None
+    edits = edits_between(situation.chosen.setup, chosen)
+    text = ", ".join(f"{field}: {inline(value)}" for field, value in edits)
+    return Change(what=text, effect=gib(required), why="the step does not fit the GPU", answers=MEMORY)
 
 
 def _place(situation: Situation) -> list[Obstacle]:

@@ -40,7 +40,7 @@ from tonnage.planning.ground import Ground
 from tonnage.planning.lasting import cost_of, pace_of
 from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
-from tonnage.planning.obstacles import Situation, obstacles_of
+from tonnage.planning.obstacles import obstacles_of
 from tonnage.planning.placing import Wanted, place_gang
 from tonnage.planning.pods import aimed_at, claims_of, wanted, with_amounts, with_image, without_claims
 from tonnage.planning.protecting import risk_of
@@ -48,6 +48,7 @@ from tonnage.planning.queues import ask_queue
 from tonnage.planning.recipes import samples_per_step
 from tonnage.planning.risking import CheckpointPlan, plan_checkpoints, save_seconds
 from tonnage.planning.shares import Share, Stranding, strandings
+from tonnage.planning.situation import Situation
 from tonnage.planning.solver.parts import PartAnswer, part_answers
 from tonnage.planning.sources import PodFigures, Sources
 from tonnage.planning.spending import budget_of

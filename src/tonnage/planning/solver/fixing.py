@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
 from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
+from tonnage.planning.solver.searching import largest_that_fits
 from tonnage.planning.solver.setup import Devices, Setup, rebatched
 from tonnage.planning.solver.space import Space, cuts
 
@@ -48,7 +49,13 @@ def single_fixes(space: Space, judge: Judge) -> list[Fix]:
 
 
 def _turn(knob: Knob, space: Space, base: Outcome, judge: Remembering) -> Fix | None:
-    """The least turn of one knob that fits: values are tried from the gentlest on."""
+    """The least turn of one knob that fits: values are tried from the gentlest on, micro-batches by bisection."""
+    if knob == "micro_batch":
+        asked = space.base.recipe.micro_batch
+        smaller = [cut for cut in cuts(space.base, space) if cut.recipe.micro_batch < asked]
+        largest, _ = largest_that_fits(smaller, judge)
+        is_free = largest is not None and judge.obstacle(largest.setup) is None
+        return Fix(knob, largest, base) if largest is not None and is_free else None
     for setup in _turned(knob, space, judge):
         outcome = judge.outcome(setup)
         if outcome is not None and outcome.room.fits and judge.obstacle(setup) is None:
@@ -59,10 +66,6 @@ def _turn(knob: Knob, space: Space, base: Outcome, judge: Remembering) -> Fix | 
 def _turned(knob: Knob, space: Space, judge: Remembering) -> Iterator[Setup]:
     """The base with one knob turned, the gentlest turn first."""
     base = space.base
-    if knob == "micro_batch":
-        smaller = [cut for cut in cuts(base, space) if cut.recipe.micro_batch < base.recipe.micro_batch]
-        yield from reversed(smaller)
-        return
     values = space_values(knob, space)
     if knob == "devices":
         near = sorted(space.devices, key=lambda devices: _strangeness(devices, base.devices, judge))

@@ -75,7 +75,7 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
     for kind in kinds(space):
         sizes = cuts(kind, space)
         considered += len(sizes)
-        outcome, questions = _largest_that_fits(sizes, remembering)
+        outcome, questions = largest_that_fits(sizes, remembering)
         asked += questions
         if outcome is None:
             continue
@@ -87,8 +87,8 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
     return _solution(ordered, considered, asked, tuple(obstacles))
 
 
-def _largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
-    """Bisect: memory only grows with the micro-batch."""
+def largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
+    """The last of setups in order of micro-batch that fits, by bisection; and how many were asked about."""
     low, high = 0, len(sizes)
     best: Outcome | None = None
     asked = 0
