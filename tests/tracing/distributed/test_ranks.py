@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
 from tests.tracing.several_steps import record_all
+
 from tonnage.memory.trace import Trace
 
 pytestmark = pytest.mark.torch
