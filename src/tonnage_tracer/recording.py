@@ -22,13 +22,14 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from . import streams
+from . import streams, triton_kernels
 from .blocks import KINDS
 from .compiling import compiling
 from .disguises import disguised
 from .distributed import one_rank
 from .failing import CannotRecord, explain
 from .knobs import chosen_knobs
+from .launches import Launches
 from .ownership import CATEGORIES
 from .phases import PHASES
 from .recorder import Recorder
@@ -140,6 +141,7 @@ class Recording:
 
     def _begin_step(self, number: int) -> None:
         self.recorder.blocks.synchronized()
+        triton_kernels.stand_in(Launches(self.recorder))
         self.recorder.mark(f"step {number}")
         self.recorder.phases.begin_step()
         self.recorder.ownership.begin_step()

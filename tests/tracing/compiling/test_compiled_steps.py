@@ -14,7 +14,7 @@ from tonnage.memory.trace import Trace
 pytestmark = pytest.mark.torch
 
 STEPS = Path(__file__).parent / "steps" / "compiled.py"
-FUNCTIONS = ("eager", "compiled", "broken_into_graphs", "with_cuda_graphs", "impossible")
+FUNCTIONS = ("eager", "compiled", "broken_into_graphs", "with_cuda_graphs", "impossible", "own_kernel")
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +119,12 @@ def test_a_graph_that_cannot_be_compiled_is_recorded_as_it_is_and_said(traces: M
     assert "compile-eager" in codes(trace)
     assert "no such lowering" in " ".join(note.text for note in trace.notes)
     assert live_peak(trace) >= live_peak(traces["compiled"])
+
+
+def test_a_kernel_launched_by_the_step_itself_is_noted_and_not_compiled(traces: Mapping[str, Trace]) -> None:
+    trace = traces["own_kernel"]
+
+    assert names(trace)["triton.double"] == 1
+    flushes = {index for index, block in enumerate(trace.blocks) if block.size == 256 << 20}
+    assert len(flushes) == 1
+    assert not flushes & {argument for kind, argument in last_step(trace) if kind == "a"}

@@ -92,3 +92,29 @@ def impossible():
             torch._inductor.graph.GraphLowering.compile_to_module = compile_to_module
 
     return step
+
+
+def own_kernel():
+    """A Triton kernel launched by the step itself, chosen among two configurations."""
+    import triton
+    import triton.language as tl
+
+    @triton.autotune(configs=[triton.Config({"SIZE": 256}), triton.Config({"SIZE": 512})], key=["length"])
+    @triton.jit
+    def double(source, target, length, SIZE: tl.constexpr):
+        at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+        tl.store(target + at, 2 * tl.load(source + at, mask=at < length), mask=at < length)
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = torch.empty_like(x)
+            double[(triton.cdiv(x.numel(), 256),)](x, out, x.numel())
+            return out
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return 2 * gradient
+
+    model = Net().cuda()
+    return training(model, lambda x: model(Double.apply(x)))
