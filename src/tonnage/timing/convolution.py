@@ -47,21 +47,23 @@ def _work(
     places = count(image if transposed else result) / (image if transposed else result).shape[1]
     outside, inside = float(weight.shape[0]), float(weight.shape[1])
     window = math.prod(weight.shape[2:])
-    each_out = outside / groups
+    stride = float(next(iter(numbers(operation, "stride")), 1))
     depth = inside * window
     rate = rate_of(image.dtype, tf32=arithmetic.convolution_tf32)
-    stride = float(next(iter(numbers(operation, "stride")), 1))
-    shape = "depthwise" if groups > 1 and inside == 1 else "grouped" if groups > 1 else "dense"
+    shape = _shape(groups, inside)
+    last = is_channels_last(image)
+    turned = shape in ("dense", "stem") and not last and not _is_product(image, window, stride)
+    arithmetic_name = "half" if rate in ("bf16", "fp16") else rate
     return Work(
         kind="convolution",
-        family=f"{shape}{'/backward' if backward else ''}/{'half' if rate in ('bf16', 'fp16') else rate}",
+        family=f"{shape}/{'last' if last else 'apart'}{'/backward' if backward else ''}/{arithmetic_name}",
         features=(
             octaves(places),
             octaves(outside),
             octaves(inside),
             1.5 * octaves(window),
             octaves(groups),
-            2.0 * is_channels_last(image),
+            1.0 * turned,
             octaves(stride),
             1.0 * passes if backward else 0.0,
             0.3 * (rate == "fp16"),
@@ -71,7 +73,23 @@ def _work(
         bytes=float(
             total_read(operation.inputs) * (passes if backward else 1) + total_bytes(operation.outputs)
         ),
-        # cuDNN works groups off one by one, with slices taken before and put back after.
-        kernels=passes * (2.0 + (groups if shape == "grouped" else 0.0)),
-        tiles=Tiles(places, each_out, depth, groups),
+        aside=2.0 * (total_bytes((image, result)) + total_bytes(operation.outputs) * backward)
+        if turned
+        else 0.0,
+        kernels=passes * (3.0 * groups if shape == "sliced" else 4.0 if turned else 2.0),
+        tiles=Tiles(places, outside / groups, depth, groups),
     )
+
+
+def _shape(groups: float, inside: float) -> str:
+    """Which sort of kernel does it: cuDNN takes groups apart one by one unless their width is a power of two."""
+    if groups == 1:
+        return "stem" if inside <= 4 else "dense"
+    if inside == 1:
+        return "depthwise"
+    return "grouped" if int(inside) & (int(inside) - 1) == 0 else "sliced"
+
+
+def _is_product(image: TensorInfo, window: int, stride: float) -> bool:
+    """Whether images can stay as they lie: one place at a time, and rows that wide loads can read."""
+    return window == 1 and stride == 1 and math.prod(image.shape[2:]) % 8 == 0

@@ -76,6 +76,7 @@ def memory_work(operation: Operation) -> Work:
     if name in WITHOUT_KERNEL:
         return FREE
     moved = traffic(operation, name)
+    strands, length = _strands(operation, name)
     return Work(
         kind="memory",
         family=_family(name),
@@ -83,7 +84,8 @@ def memory_work(operation: Operation) -> Work:
         bytes=moved,
         kernels=_KERNELS.get(name, 1.0),
         steps=_steps(operation, name),
-        strands=_strands(operation, name),
+        strands=strands,
+        strand_length=length,
     )
 
 
@@ -102,12 +104,14 @@ def _steps(operation: Operation, name: str) -> float:
     return shape[dim] / 40.0 if len(shape) > 1 and dim % len(shape) != len(shape) - 1 else 0.0
 
 
-def _strands(operation: Operation, name: str) -> float:
+def _strands(operation: Operation, name: str) -> tuple[float, float]:
     """Batch statistics of images whose channels lie apart are taken one channel to a block."""
     if "batch_norm" not in name or not operation.inputs:
-        return 0.0
+        return 0.0, 0.0
     image = operation.inputs[0]
-    return float(image.shape[1]) if len(image.shape) > 2 and not is_channels_last(image) else 0.0
+    if len(image.shape) < 3 or is_channels_last(image):
+        return 0.0, 0.0
+    return float(image.shape[1]), count(image) / image.shape[1]
 
 
 def traffic(operation: Operation, name: str) -> float:

@@ -42,8 +42,12 @@ _ATTENTION_PAIR = {  # microseconds of a multiprocessor for a block of queries a
 _ATTENTION_BLOCK_START = 1.5e-6
 _ATTENTION_BACKWARD = 2.75
 _H200_RATE_PER_MULTIPROCESSOR = 989.4e12 / 132
-_STRAND = 6e9
-"""Bytes per second that one block moves alone."""
+_TURNING_SHARE = 0.55
+"""Of the bandwidth, that a kernel reaches which turns one layout into another."""
+_DEPTHWISE_SHARE = {"apart": 0.04, "last": 0.12}
+"""Of the fp32 peak, that depthwise kernels reach forward; a third of it backward."""
+_STRAND_ELEMENT = 0.8e-9
+"""Seconds that a block alone needs for one element."""
 _CACHE_SPEEDUP = 1.6
 """How much faster bytes come where everything stays in the L2 cache."""
 
@@ -69,14 +73,17 @@ def first_guess(work: Work, facts: GpuFacts) -> float:
     start = START * max(1.0, work.kernels)
     if work.kind in ("memory", "lists"):
         return start + moving + work.steps * _SEQUENTIAL_STEP
-    return start + max(moving, _computing(work, facts)) + work.steps * _SEQUENTIAL_STEP
+    aside = work.aside / (facts.bandwidth * _TURNING_SHARE)
+    return start + max(moving, _computing(work, facts)) + aside + work.steps * _SEQUENTIAL_STEP
 
 
 def _moving(work: Work, facts: GpuFacts) -> float:
     """Seconds for the bytes; what fits into half the cache comes faster."""
     pace = facts.bandwidth * _BANDWIDTH_SHARE
     if work.strands:
-        return work.bytes / min(0.4 * pace, work.strands * _STRAND)
+        each = _STRAND_ELEMENT * (1.5 if "backward" in work.family else 1.0)
+        alone = work.strand_length * each * max(1.0, work.strands / facts.sm_count)
+        return max(work.bytes / (0.6 * pace), alone)
     cached = facts.l2_bytes / 2
     if work.bytes <= cached:
         return work.bytes / (pace * _CACHE_SPEEDUP)
@@ -87,7 +94,10 @@ def _computing(work: Work, facts: GpuFacts) -> float:
     peak = facts.peak(work.rate)
     if work.kind == "attention" and work.tiles is not None:
         return _attending(work, work.tiles, facts)
-    if work.tiles is None or work.family.startswith("depthwise"):
+    if work.family.startswith("depthwise"):
+        share = _DEPTHWISE_SHARE[work.family.split("/")[1]]
+        return work.flops / (peak * share) * (2.5 if "/backward" in work.family else 1.0)
+    if work.tiles is None:
         return work.flops / (peak * 0.3)
     once = 2.0 * work.tiles.batch * work.tiles.rows * work.tiles.columns * work.tiles.depth
     passes = max(1.0, work.flops / once) if work.kind == "convolution" else 1.0

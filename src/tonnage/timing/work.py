@@ -55,12 +55,16 @@ class Work:
     flops: float = 0.0
     rate: Rate = "fp32"
     bytes: float = 0.0
+    aside: float = 0.0
+    """Bytes that kernels of their own move before and after: a layout turned into another and back."""
     kernels: float = 1.0
     tiles: Tiles | None = None
     steps: float = 0.0
     """Pieces that must wait for each other (a recurrent layer's time steps)."""
     strands: float = 0.0
-    """Pieces that can move bytes side by side, where they are few (a channel each); 0 where they are many."""
+    """Pieces that one block each works off, where they are few (a channel each); 0 where there are plenty."""
+    strand_length: float = 0.0
+    """Elements of such a piece."""
 
 
 FREE = Work("free", "free", kernels=0.0)
