@@ -7,7 +7,6 @@ process that is about to trace, on a model of a few numbers, and the process ref
 
 from __future__ import annotations
 
-import gc
 import os
 import weakref
 from collections.abc import Callable
@@ -47,7 +46,6 @@ def report() -> dict[str, str]:
                 outcomes[name] = f"{type(failure).__name__}: {failure}"
     # Torch remembers what "cuda" meant: after torch.cuda.set_device(3) these answers would be of another device.
     FakeTensorMode.cache_clear()
-    gc.collect()
     return outcomes
 
 
