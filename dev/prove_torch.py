@@ -76,7 +76,7 @@ def _report(when: datetime, rows: list[str], behaviours: list[str]) -> str:
         [
             f"# Torch behind the virtual GPU, {when:%Y-%m-%d}",
             "",
-            "Made by `python -m dev.prove_torch`. Each version's default build ran the self-test on a machine without a",
+            "Made by `python -m dev.prove_torch`. Each default build ran the self-test on a machine without a",
             f"GPU, pretending one of each family: {', '.join(gpu.name for gpu in GPUS)}.",
             "",
             "| torch | CUDA | Python | GPUs passed | failures |",
