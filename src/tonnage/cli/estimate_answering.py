@@ -17,6 +17,7 @@ from tonnage.memory.program import program_of
 from tonnage.memory.shapes import ModelShape
 from tonnage.memory.trace import Trace
 from tonnage.reporting.estimate import EstimateView, Fit, fit_on
+from tonnage.timing.shape import shape_step_time
 from tonnage.timing.step import step_time
 from tonnage.tracing import CannotTrace, TraceRequest, parse_step, trace_step
 
@@ -112,7 +113,8 @@ def _from_shape(asked: Asked, shape: ShapeAsked, why_not_exact: str, *, draws: b
     first = asked.gpus[0]
     trace = shape_trace(model, shape.recipe, first.name)
     estimates = [
-        shape_estimate(model, shape.recipe, gpu, step_seconds=step_time(trace, gpu)) for gpu in asked.gpus
+        shape_estimate(model, shape.recipe, gpu, step_seconds=shape_step_time(model, shape.recipe, gpu))
+        for gpu in asked.gpus
     ]
     main = estimates[0]
     if draws:
