@@ -38,7 +38,7 @@ def main() -> None:
         if chosen.only in case.name:
             table["cases"][case.name] = _measure(case, chosen.python)
             print(_line(case, table["cases"][case.name]), flush=True)
-    TABLE.write_text(json.dumps(table, indent=1) + "\n")
+            TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 
 def _measure(case: Case, python: str) -> dict[str, Any]:
@@ -59,10 +59,11 @@ def _measure(case: Case, python: str) -> dict[str, Any]:
 
 
 def _versions(python: str) -> dict[str, str]:
-    ask = "import json,sys,torch,platform;print(json.dumps({'torch':torch.__version__,'python':platform.python_version()}))"
-    told = json.loads(subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout)
+    ask = "import torch, platform; print(torch.__version__, platform.python_version())"
+    told = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
     return {
-        **told,
+        "torch": told[0],
+        "python": told[1],
         "libc": " ".join(platform.libc_ver()),
         "kernel": ".".join(platform.release().split(".")[:2]),
         "cgroup": "v1" if V1.is_dir() else "v2",

@@ -63,6 +63,7 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 _RUN = {"prefetch": 2, "batches": 40}
+_TOLD = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 RUNS: tuple[Case, ...] = (
     Case(
         "run with a large model",
@@ -93,6 +94,7 @@ RUNS: tuple[Case, ...] = (
             "save": "file",
         },
         needs_folder=True,
+        environment=_TOLD,
     ),
     Case(
         "run of two ranks, saving in the background",
@@ -108,6 +110,7 @@ RUNS: tuple[Case, ...] = (
             "save": "async",
         },
         needs_folder=True,
+        environment=_TOLD,
     ),
 )
 """Whole programs, predicted and then measured."""

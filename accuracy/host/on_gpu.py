@@ -9,12 +9,14 @@ depending on the driver, so the machine's own `MemAvailable` is read beside it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,20 +123,21 @@ def _saving(torch: Any) -> dict[str, Any]:
         for name, action in {
             "torch.save": lambda: torch.save(state, f"{folder}/a.pt"),
             "dcp.save": lambda: dcp.save(state, checkpoint_id=f"{folder}/b"),
-            "state to cpu": lambda: [value.cpu() for value in [v for v in state.values()]],
+            "state to cpu": lambda: [value.cpu() for value in list(state.values())],
         }.items():
             before = held()
             found[f"saving {name}"] = {"before": before, "peak": peak_while(action), "after": held()}
         for turn in (1, 2):
             before = held()
-            group = torch.distributed.new_group(backend="gloo")
-            peak = peak_while(
-                lambda turn=turn, group=group: dcp.async_save(
-                    state, checkpoint_id=f"{folder}/c{turn}", process_group=group
-                ).result()
-            )
+            peak = peak_while(partial(_save_behind, dcp, state, f"{folder}/c{turn}"))
             found[f"saving dcp.async_save {turn}"] = {"before": before, "peak": peak, "after": held()}
     return found
+
+
+def _save_behind(dcp: Any, state: dict[str, Any], target: str) -> None:
+    """Save while training could go on, and wait for its end."""
+    group = importlib.import_module("torch.distributed").new_group(backend="gloo")
+    dcp.async_save(state, checkpoint_id=target, process_group=group).result()
 
 
 def _compiling(torch: Any) -> dict[str, Any]:
@@ -162,7 +165,7 @@ def _compiling(torch: Any) -> dict[str, Any]:
     time.sleep(0.5)
     watcher_done.set()
     watcher.join()
-    import torch._inductor.config as config
+    from torch._inductor import config
 
     return {
         "compiled": {

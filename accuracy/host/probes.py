@@ -9,6 +9,7 @@ what is counted is therefore what a container's limit would count.
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import multiprocessing
@@ -36,18 +37,7 @@ def imports(modules: list[str]) -> None:
         mark(name, version=getattr(sys.modules[name], "__version__", ""))
 
 
-def loader(
-    workers: int,
-    prefetch: int,
-    batch_mib: int,
-    start: str = "fork",
-    objects: int = 0,
-    arrays_mib: int = 0,
-    batches: int = 24,
-    hold: bool = True,
-    pause: float = 0.05,
-    samples: int = 8,
-) -> None:
+def loader(workers: int, prefetch: int, batch_mib: int, **how: Any) -> None:
     """A DataLoader whose consumer is slower than its workers, so that every queue fills up.
 
     `objects` small Python objects, or an array of `arrays_mib`, are what the dataset itself keeps.
@@ -55,18 +45,20 @@ def loader(
     import torch
     from torch.utils.data import DataLoader
 
-    dataset = _Samples(samples * batches, batch_mib * MIB // samples, objects, arrays_mib)
+    samples, batches = how.get("samples", 8), how.get("batches", 24)
+    objects = how.get("objects", 0)
+    dataset = _Samples(samples * batches, batch_mib * MIB // samples, objects, how.get("arrays_mib", 0))
     dataset.touch()
     mark("before", dataset_objects=objects)
     options: dict[str, Any] = {"batch_size": samples, "num_workers": workers}
     if workers:
-        options |= {"prefetch_factor": prefetch, "multiprocessing_context": start}
+        options |= {"prefetch_factor": prefetch, "multiprocessing_context": how.get("start", "fork")}
     kept: Any = None
     for index, batch in enumerate(DataLoader(dataset, **options)):
         if index == 0:
             mark("first batch", batch_bytes=batch.numel() * batch.element_size())
-        time.sleep(pause)
-        kept = batch if hold else None
+        time.sleep(how.get("pause", 0.05))
+        kept = batch
         if index == batches // 2:
             mark("half", torch=torch.__version__)
     del kept
@@ -80,7 +72,9 @@ class _Samples:
         import torch
 
         self.count, self.sample_bytes = count, sample_bytes
-        self.objects = [{"path": f"/data/{i:09d}.jpg", "label": i} for i in range(objects)]
+        self.objects: list[dict[str, Any]] = [
+            {"path": f"/data/{i:09d}.jpg", "label": i} for i in range(objects)
+        ]
         self.array = torch.ones(arrays_mib * MIB // 4) if arrays_mib else None
 
     def touch(self) -> float:
@@ -116,14 +110,13 @@ def saving(style: str, size_mib: int, folder: str) -> None:
             dcp.async_save(state, checkpoint_id=f"{target}2", no_dist=True).result()
             mark("saved again")
         return
-    if style == "safetensors":
-        from safetensors.torch import save_file
+    safetensors = _safetensors() if style == "safetensors" else None
     mark("before")
     if style == "memory":
         buffer = io.BytesIO()
         torch.save(state, buffer)
-    elif style == "safetensors":
-        save_file(state, target)
+    elif safetensors is not None:
+        safetensors.save_file(state, target)
     else:
         torch.save(state, target)
     mark("saved")
@@ -136,8 +129,7 @@ def loading(style: str, size_mib: int, folder: str) -> None:
     path = Path(folder) / f"model.{'safetensors' if style == 'safetensors' else 'bin'}"
     reader: Callable[[], Any] = lambda: torch.load(path)  # noqa: E731
     if style == "safetensors":
-        from safetensors.torch import load_file
-
+        load_file = _safetensors().load_file
         reader = lambda: load_file(path)  # noqa: E731
     elif style == "bin-mmap":
         reader = lambda: torch.load(path, mmap=True)  # noqa: E731
@@ -149,6 +141,10 @@ def loading(style: str, size_mib: int, folder: str) -> None:
     if model is not None:
         model.load(state)
     mark("loaded", total=total)
+
+
+def _safetensors() -> Any:
+    return importlib.import_module("safetensors.torch")
 
 
 def _write_apart(style: str, path: Path, size_mib: int) -> None:
@@ -165,14 +161,12 @@ def _write(style: str, path: Path, size_mib: int) -> None:
     import torch
 
     if style == "safetensors":
-        from safetensors.torch import save_file
-
-        save_file(_state(size_mib), path)
+        _safetensors().save_file(_state(size_mib), path)
     else:
         torch.save(_state(size_mib), path)
 
 
-def pretrained(size_mib: int, folder: str, safe: bool = True) -> None:
+def pretrained(size_mib: int, folder: str) -> None:
     """`from_pretrained` of a transformers model from a local folder."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -275,7 +269,9 @@ def _train(rank: int, ranks: int, folder: str, how: dict[str, Any], barrier: Any
     barrier.wait(), barrier.wait()
     rule = torch.optim.AdamW(model.parameters(), foreach=False)
     data = _Samples(8 * how["batches"], how["batch_mib"] * MIB // 8, how.get("objects", 0), 0)
-    feed = DataLoader(data, 8, num_workers=how["workers"], prefetch_factor=how["prefetch"])
+    feed = DataLoader(
+        data, 8, num_workers=how["workers"], prefetch_factor=how["prefetch"], multiprocessing_context="fork"
+    )
     for batch in feed:
         time.sleep(0.05)
         model(batch[:, :width].float()).square().mean().backward()

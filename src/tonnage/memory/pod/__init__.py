@@ -21,7 +21,7 @@ def pod_needs(wish: PodWish) -> PodNeeds:
     """RAM, /dev/shm, disk and cores of one pod."""
     phases = ram_phases(wish)
     return PodNeeds(
-        ram=ram_need(phases),
+        ram=ram_need(phases, trains_on_cpu=wish.host_state_bytes > 0),
         phases=tuple(phases.items()),
         shm=shm_need(wish),
         disk=disk_need(wish),

@@ -19,10 +19,14 @@ from tonnage.memory.pod.rounding import pinned_block
 from tonnage.memory.pod.wish import PodWish
 
 MARGIN_SHARE = 0.10
+MARGIN_SHARE_ON_CPU = 0.20
 SMALLEST_MARGIN = c.GIB // 2
 _STEP = 64 * c.MIB
 _READS = {"none": 0, "mapped": 0, "built": 1, "read": 1, "built and read": 2}
-_LOADING_FLAG = "load on rank 0 alone, or with from_pretrained(device_map=...)"
+_LOADING_FLAGS = {
+    True: "load on rank 0 alone, or straight to the device (from_pretrained with device_map)",
+    False: "make the model on the meta device and load it sharded",
+}
 
 
 def ram_phases(wish: PodWish) -> dict[Phase, tuple[NeedPart, ...]]:
@@ -39,19 +43,21 @@ def ram_phases(wish: PodWish) -> dict[Phase, tuple[NeedPart, ...]]:
     return {name: tuple(part for part in parts if part.amount > 0) for name, parts in phases.items()}
 
 
-def ram_need(phases: dict[Phase, tuple[NeedPart, ...]]) -> Need:
-    """The hungriest phase, with a margin for what no model sees."""
+def ram_need(phases: dict[Phase, tuple[NeedPart, ...]], *, trains_on_cpu: bool = False) -> Need:
+    """The hungriest phase, with a margin for what no model sees: malloc keeps more where gradients are on the CPU."""
     name = max(phases, key=lambda phase: sum(part.amount for part in phases[phase]))
     parts = phases[name]
     total = sum(part.amount for part in parts)
-    margin = max(SMALLEST_MARGIN, int(total * MARGIN_SHARE))
+    share = MARGIN_SHARE_ON_CPU if trains_on_cpu else MARGIN_SHARE
+    margin = max(SMALLEST_MARGIN, int(total * share))
     amount = -(-(total + margin) // _STEP) * _STEP
-    reason = "a tenth, at least 512 MiB: the program's own objects, and what malloc does not give back"
+    reason = f"{share:.0%}, at least 512 MiB: the program's own objects, and what malloc does not give back"
     return Need(amount, parts, amount - total, reason, name)
 
 
 def _processes(wish: PodWish) -> list[NeedPart]:
-    each = c.RANK_ON_GPU if wish.gpus else c.RANK_ON_CPU + (c.TRANSFORMERS if wish.uses_transformers else 0)
+    each = c.RANK_ON_GPU if wish.gpus else c.RANK_ON_CPU
+    each += c.TRANSFORMERS if wish.uses_transformers else 0
     what = "torch, libraries and CUDA" if wish.gpus else "torch and libraries"
     parts = [
         NeedPart(
@@ -124,7 +130,13 @@ def _loading(wish: PodWish) -> list[NeedPart]:
     who = f"{ranks} ranks" if wish.loads_on_every_rank else "rank 0"
     formula = f"{who} x {copies} x the weights: {how}"
     return [
-        NeedPart("loading weights", ranks * copies * wish.parameter_bytes, formula, "measured", _LOADING_FLAG)
+        NeedPart(
+            "loading weights",
+            ranks * copies * wish.parameter_bytes,
+            formula,
+            "measured",
+            _LOADING_FLAGS[wish.loads_on_every_rank],
+        )
     ]
 
 
@@ -143,14 +155,17 @@ def _saving(wish: PodWish) -> list[NeedPart]:
                 "the whole checkpoint in rank 0's memory, and one tensor more",
                 "save sharded (DCP)",
             )
-        case "sharded":
-            amount = wish.ranks * (
-                wish.largest_tensor_bytes // max(wish.ranks * wish.pods, 1) + c.SAVE_BUFFERS
+        case "sharded" if wish.gpus:
+            amount = int(local * c.PINNED_COPY) + wish.ranks * c.SAVE_BUFFERS
+            formula, flag = (
+                "this pod's part, page-locked on its way from the GPU and kept for the next save",
+                "",
             )
-            formula, flag = "each rank one piece of its part at a time", ""
+        case "sharded":
+            amount = wish.ranks * c.SAVE_BUFFERS
+            formula, flag = "written from where it is", ""
         case "background":
-            each = pinned_block(int(local * c.BACKGROUND_COPY) // max(wish.ranks, 1)) if wish.gpus else 0
-            amount = wish.ranks * each if wish.gpus else int(local * c.BACKGROUND_COPY)
+            amount = int(local * c.BACKGROUND_COPY) + wish.ranks * c.SAVE_BUFFERS
             formula, flag = "a copy of this pod's part while it is written", "save without async"
     parts = [NeedPart("saving", amount, formula, "measured", flag)]
     if checkpoint.is_in_memory:
