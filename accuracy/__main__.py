@@ -1,0 +1,132 @@
+"""The accuracy table: exact mode, shape mode, PyTorch's MemTracker and popular calculators on the measured set.
+
+    python -m accuracy [--python INTERPRETER | --traces FOLDER] [--half report] [--to docs/reports/FILE.md]
+
+Exact mode traces every configuration with the given interpreter (or reads traces from a folder). Nothing here runs
+on a GPU: the truth is the committed table in accuracy/measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import msgspec
+
+from accuracy.calculators import CALCULATORS, MODELS, memtracker
+from accuracy.evaluating import Compared, compared, line, measurements, summary
+from accuracy.shapes import described
+from accuracy.tracing import trace_all
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.ledger import shape_estimate
+from tonnage.memory.trace import Trace
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one tool did: relative errors by configuration, and how many it was asked."""
+
+    tool: str
+    asked: int
+    errors: list[float]
+
+    def row(self) -> str:
+        if not self.errors:
+            return f"| {self.tool} | 0 of {self.asked} | - | - | - | - |"
+        sizes = sorted(abs(error) for error in self.errors)
+        p90 = sizes[min(len(sizes) - 1, int(0.9 * len(sizes)))]
+        under = sum(error < -0.0005 for error in self.errors)
+        return (
+            f"| {self.tool} | {len(self.errors)} of {self.asked} | {statistics.median(sizes):.2%} | {p90:.2%} "
+            f"| {min(self.errors):+.1%} / {max(self.errors):+.1%} | {under} |"
+        )
+
+
+def truth(row: dict[str, Any]) -> int:
+    """What the device must hold: the smallest cap that trained, and what lies outside the allocator."""
+    return int(row["cap_trained"] + row["outside"])
+
+
+def standings(rows: list[dict[str, Any]], exact: list[Compared]) -> list[Standing]:
+    """Every tool on every configuration it can be asked about, against the smallest cap that trains."""
+    with_cap = {row["name"]: row for row in rows if "cap_trained" in row}
+    found = [
+        Standing(
+            "**tonnage, exact**",
+            len(with_cap),
+            [each.cap_error for each in exact if each.cap_error is not None],
+        )
+    ]
+    gpu = find_gpu("h200")
+    assert gpu is not None
+    shaped = {name: described(name) for name in with_cap}
+    asked = {name: pair for name, pair in shaped.items() if pair is not None}
+    errors = [shape_estimate(*pair, gpu).expected / truth(with_cap[name]) - 1 for name, pair in asked.items()]
+    found.append(Standing("**tonnage, from the shape**", len(asked), errors))
+    tracked = memtracker()
+    if tracked:
+        peaks = {name: peak for name, peak in tracked.items() if peak is not None and name in with_cap}
+        errors = [peak / with_cap[name]["cap_trained"] - 1 for name, peak in peaks.items()]
+        found.append(Standing("PyTorch MemTracker", len(with_cap), errors))
+    for tool, formula in CALCULATORS.items():
+        known = {name: model for name, model in MODELS.items() if name in with_cap}
+        errors = [formula(model) / truth(with_cap[name]) - 1 for name, model in known.items()]
+        found.append(Standing(tool, len(known), errors))
+    return found
+
+
+def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
+    """The page."""
+    lines = [
+        f"# Accuracy, {date.today():%Y-%m-%d}",
+        "",
+        "Against the smallest memory cap under which each configuration really trained on an H200 "
+        "(accuracy/measurements/h200.json). Exact mode and MemTracker predict that cap; the others what the device "
+        "must hold. A prediction inside the measured bracket (0.12 % wide) counts as right.",
+        "",
+        "| tool | handled | median error | p90 | worst | too low |",
+        "|---|--:|--:|--:|--:|--:|",
+        *(standing.row() for standing in standings(rows, exact)),
+        "",
+        "## Exact mode, every configuration",
+        "",
+        "```text",
+        *(line(each) for each in exact),
+        "",
+    ]
+    for half in ("calibration", "report"):
+        chosen = [each for each in exact if each.row["half"] == half]
+        if chosen:
+            lines += [f"{half} half", summary(chosen), ""]
+    return "\n".join([*lines, "all", summary(exact), "```", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python")
+    parser.add_argument("--traces", type=Path)
+    parser.add_argument("--half", choices=("calibration", "report"))
+    parser.add_argument("--to", type=Path)
+    options = parser.parse_args()
+    rows = [row for row in measurements() if not options.half or row["half"] == options.half]
+    traces = options.traces or Path(mkdtemp(prefix="tonnage-traces-"))
+    if options.python:
+        trace_all(options.python, traces, [row["name"] for row in rows])
+    exact = []
+    for row in rows:
+        file = traces / f"{row['name']}.json"
+        if file.exists():
+            exact.append(compared(row, msgspec.json.decode(file.read_bytes(), type=Trace)))
+    text = report(rows, exact)
+    print(text)
+    if options.to:
+        options.to.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
