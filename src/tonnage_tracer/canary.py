@@ -25,11 +25,15 @@ from .virtual_gpu import VirtualGpuError
 
 def require() -> None:
     """Refuse to go on unless every behaviour holds."""
-    failed = [f"{name}: {said}" for name, said in report().items() if said != "ok"]
-    if failed:
-        raise VirtualGpuError(
-            "self-test", f"torch {torch.__version__} does not behave as exact mode needs: {'; '.join(failed)}"
-        )
+    failed = [(name, said) for name, said in report().items() if said != "ok"]
+    if not failed:
+        return
+    name, said = failed[0]
+    seen = said.splitlines()[0][:160]
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    raise VirtualGpuError(
+        "self-test", f"torch {torch.__version__} fails the self-test: {name!r} does not hold ({seen}){more}"
+    )
 
 
 def report() -> dict[str, str]:
