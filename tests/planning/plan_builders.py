@@ -181,8 +181,14 @@ class AnEstimator:
     activations: int = 10
     mode: Mode = "shape"
     knobs: tuple[str, ...] = ("micro_batch", "accumulation", "checkpointing", "sharding", "offload")
-    seconds: float = 1.0
+    seconds_per_sample: float = 1.0
     asked: int = 0
+
+    def seconds(self, setup: Setup) -> Interval | None:
+        recipe = setup.recipe
+        again = {"none": 1.0, "selective": 1.1, "full": 1.3}[recipe.checkpointing]
+        step = self.seconds_per_sample * again * recipe.micro_batch * recipe.accumulation + 0.1
+        return Interval(step * 0.9, step, step * 1.1)
 
     def estimate(self, setup: Setup) -> Estimate:
         self.asked += 1
@@ -192,8 +198,6 @@ class AnEstimator:
         kept = {"none": 1.0, "selective": 0.5, "full": 0.25}[recipe.checkpointing]
         shards = recipe.parallel.fsdp
         held = self.states * GIB // shards + int(self.activations * kept * recipe.micro_batch * GIB)
-        again = {"none": 1.0, "selective": 1.1, "full": 1.3}[recipe.checkpointing]
-        step = self.seconds * again * recipe.micro_batch * recipe.accumulation + 0.1
         return Estimate(
             mode=self.mode,
             gpu=setup.devices.gpu,
@@ -204,7 +208,7 @@ class AnEstimator:
             guard=Guard(0, "none in a test"),
             parts=(Part("parameters", self.states * GIB // shards), Part("activations", held)),
             phases=(),
-            step_seconds=Interval(step * 0.9, step, step * 1.1),
+            step_seconds=self.seconds(setup),
         )
 
 

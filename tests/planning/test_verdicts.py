@@ -275,6 +275,14 @@ def test_without_a_price_there_are_gpu_hours_only() -> None:
     assert plan.cost.gpu_hours.p50 == pytest.approx(8 * 4.1)
 
 
+def test_the_pace_says_what_a_sample_may_cost_the_loader() -> None:
+    plan = make_plan(a_workload(run=train(), steps=3600), sources(AnEstimator()))
+
+    assert plan.pace.loader_seconds == pytest.approx(
+        32 * 4.1 / 32
+    )  # 8 ranks x 4 workers, 32 samples per step
+
+
 def test_a_deadline_and_a_budget_that_come_too_early_are_told() -> None:
     run = a_run(gpus="8 x h100", image="a:1", command="x", budget="$100", train={"microBatch": 4})
     plan = make_plan(

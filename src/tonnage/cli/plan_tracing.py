@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError
-from tonnage.memory.estimate import Estimate, Mode
+from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.memory.exact import exact_estimate
 from tonnage.memory.trace import Trace
-from tonnage.planning.estimating import CannotEstimate
+from tonnage.planning.estimating import CannotEstimate, repeated
 from tonnage.planning.shape_estimating import interconnect_of
 from tonnage.planning.solver.setup import Setup
 from tonnage.timing.step import step_time
 from tonnage.tracing import TraceRequest, parse_step, trace_step
 
 KNOBS = ("micro_batch", "accumulation", "checkpointing", "precision")
+_TRACED_REPETITIONS = 4
+"""A step that accumulates more often than this is worked out from one and two repetitions."""
 
 
 class TracingEstimator:
@@ -38,6 +41,7 @@ class TracingEstimator:
         self._tell = tell
         self._fixed: tuple[str, ...] = ()
         self._traced = 0
+        self._known: dict[Setup, Estimate] = {}
 
     @property
     def mode(self) -> Mode:
@@ -50,16 +54,34 @@ class TracingEstimator:
 
     def estimate(self, setup: Setup) -> Estimate:
         """Trace the step with these settings; raise CannotEstimate with what stands in the way."""
+        times = setup.recipe.accumulation
+        if times <= _TRACED_REPETITIONS or "accumulation" in self._fixed or not self._traced:
+            return self._exact(setup)
+        once, twice = (
+            self._exact(replace(setup, recipe=replace(setup.recipe, accumulation=n))) for n in (1, 2)
+        )
+        if once.step_seconds is None or twice.step_seconds is None:
+            return twice
+        return replace(twice, step_seconds=repeated(once.step_seconds, twice.step_seconds, times))
+
+    def seconds(self, setup: Setup) -> Interval | None:
+        """Time of the step: it takes a trace to know, as its memory does."""
+        return self.estimate(setup).step_seconds
+
+    def _exact(self, setup: Setup) -> Estimate:
+        if setup in self._known:
+            return self._known[setup]
         gpu = find_gpu(setup.devices.gpu)
         if gpu is None:
             raise CannotEstimate(f"{setup.devices.gpu} is not a GPU type in our table")
         try:
             trace = self._trace(setup, gpu)
             seconds = step_time(trace, gpu, interconnect=interconnect_of(setup))
-            return exact_estimate(trace, gpu, step_seconds=seconds)
+            self._known[setup] = exact_estimate(trace, gpu, step_seconds=seconds)
         except TonnageError as error:
             problem = error.problem
             raise CannotEstimate(f"{problem.what} ({problem.code})") from error
+        return self._known[setup]
 
     def _trace(self, setup: Setup, gpu: GpuType) -> Trace:
         recipe = setup.recipe

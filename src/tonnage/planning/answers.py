@@ -167,6 +167,8 @@ class Pace:
     deadline: int | None = None
     idle_share: float | None = None
     """Part of the time the GPUs wait for the data loader, where it is known."""
+    loader_seconds: float | None = None
+    """What a sample may cost one loader worker before the GPUs wait."""
     note: str = ""
 
 

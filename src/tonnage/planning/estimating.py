@@ -1,16 +1,15 @@
 """Who answers what a step needs of a GPU: the traced step, the shape ledger, or nobody.
 
-Planning asks through one small port, so that a trace (seconds, exact) and a shape (milliseconds, labelled)
-are asked the same question, and tests bring their own answers.
+Planning asks through one small port, so that a trace (seconds, exact) and a shape (on paper, labelled) are
+asked the same question, and tests bring their own answers. Memory and time are asked apart: where time alone
+is cheap, the solver weighs many settings by it before it asks for the memory of a few.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
-from tonnage.memory.estimate import Estimate, Mode
-from tonnage.memory.recipe import Recipe
+from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.planning.solver.setup import Setup
 
 
@@ -31,19 +30,17 @@ class StepEstimator(Protocol):
     def estimate(self, setup: Setup) -> Estimate:
         """Memory and time of one rank; raise CannotEstimate."""
 
+    def seconds(self, setup: Setup) -> Interval | None:
+        """Time of one optimizer step alone; raise CannotEstimate."""
+
 
 class Remembered:
-    """An estimator that is asked each question once.
+    """An estimator that is asked each question once."""
 
-    Memory does not depend on how often a micro-batch is repeated beyond the second time, and time is linear
-    in it; so a setup that accumulates a hundred times costs no more to ask than one that does so twice.
-    """
-
-    def __init__(self, estimator: StepEstimator, *, is_linear: bool = True) -> None:
+    def __init__(self, estimator: StepEstimator) -> None:
         self._estimator = estimator
-        self._is_linear = is_linear
-        self._known: dict[Setup, Estimate | CannotEstimate] = {}
-        self.asked = 0
+        self._estimates: dict[Setup, Estimate | CannotEstimate] = {}
+        self._seconds: dict[Setup, Interval | CannotEstimate | None] = {}
 
     @property
     def mode(self) -> Mode:
@@ -54,39 +51,36 @@ class Remembered:
         return self._estimator.knobs
 
     def estimate(self, setup: Setup) -> Estimate:
-        recipe = setup.recipe
-        if not self._is_linear or recipe.accumulation <= 2:
-            return self._ask(setup)
-        once = self._ask(replace(setup, recipe=_accumulating(recipe, 1)))
-        twice = self._ask(replace(setup, recipe=_accumulating(recipe, 2)))
-        return _stretched(once, twice, recipe.accumulation)
-
-    def _ask(self, setup: Setup) -> Estimate:
-        if setup not in self._known:
-            self.asked += 1
+        if setup not in self._estimates:
             try:
-                self._known[setup] = self._estimator.estimate(setup)
+                self._estimates[setup] = self._estimator.estimate(setup)
             except CannotEstimate as reason:
-                self._known[setup] = reason
-        answer = self._known[setup]
+                self._estimates[setup] = reason
+        answer = self._estimates[setup]
+        if isinstance(answer, CannotEstimate):
+            raise answer
+        return answer
+
+    def seconds(self, setup: Setup) -> Interval | None:
+        known = self._estimates.get(setup)
+        if isinstance(known, Estimate):
+            return known.step_seconds
+        if setup not in self._seconds:
+            try:
+                self._seconds[setup] = self._estimator.seconds(setup)
+            except CannotEstimate as reason:
+                self._seconds[setup] = reason
+        answer = self._seconds[setup]
         if isinstance(answer, CannotEstimate):
             raise answer
         return answer
 
 
-def _accumulating(recipe: Recipe, times: int) -> Recipe:
-    return replace(recipe, accumulation=times)
-
-
-def _stretched(once: Estimate, twice: Estimate, times: int) -> Estimate:
-    """Twice, with the time of `times` micro-batches: the first costs all, each further one the difference."""
-    if once.step_seconds is None or twice.step_seconds is None:
-        return twice
-    first, second = once.step_seconds, twice.step_seconds
-    stretched = replace(
-        second,
-        p10=first.p10 + (times - 1) * max(0.0, second.p10 - first.p10),
-        p50=first.p50 + (times - 1) * max(0.0, second.p50 - first.p50),
-        p90=first.p90 + (times - 1) * max(0.0, second.p90 - first.p90),
+def repeated(once: Interval, twice: Interval, times: int) -> Interval:
+    """The time of a step that accumulates: the first micro-batch costs all, each further one the difference."""
+    more = times - 1
+    return Interval(
+        p10=once.p10 + more * max(0.0, twice.p10 - once.p10),
+        p50=once.p50 + more * max(0.0, twice.p50 - once.p50),
+        p90=once.p90 + more * max(0.0, twice.p90 - once.p90),
     )
-    return replace(twice, step_seconds=stretched)

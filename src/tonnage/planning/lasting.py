@@ -25,6 +25,7 @@ def pace_of(
     sequence: int | None,
     deadline: int | None,
     saving: CheckpointPlan | None,
+    loader_workers: int = 0,
 ) -> Pace:
     """How fast and how long; what is not known stays out."""
     if step is None:
@@ -38,6 +39,7 @@ def pace_of(
         total=total,
         per_second=per_second,
         unit="tokens" if sequence else "samples",
+        loader_seconds=None if not samples or not loader_workers else loader_workers * step.p50 / samples,
         deadline=deadline,
         note="" if steps is not None else "train.steps is not said, so the end is not known",
     )

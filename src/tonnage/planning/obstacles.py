@@ -24,6 +24,7 @@ from tonnage.planning.verdict import (
 )
 from tonnage.units import format_bytes
 
+ENOUGH_FIXES = 2
 _LABELS = {"memory": "RAM", "ephemeral-storage": "disk", "cpu": "cpu"}
 
 
@@ -51,7 +52,7 @@ def _memory(situation: Situation) -> list[Obstacle]:
         return [Obstacle(why)]
     if plan.fit is not None and plan.fit.chosen is not None:
         return [Obstacle(why, (_together(plan.fit.chosen.setup, plan.fit.chosen.required, situation),))]
-    fixes = single_fixes(space, scales_of(situation))
+    fixes = single_fixes(space, scales_of(situation), enough=ENOUGH_FIXES)
     if fixes:
         return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
     best = solve(situation).solution.best if plan.fit is None else None

@@ -238,6 +238,7 @@ def _time_and_money(
         sequence=setup.recipe.sequence if setup else None,
         deadline=workload.deadline_seconds,
         saving=saving,
+        loader_workers=_loader_workers(workload),
     )
     price = _price(workload, offer)
     budget, budget_text = budget_of(workload)
@@ -260,6 +261,12 @@ def _time_and_money(
         is_spot=is_spot,
     )
     return pace, cost, risk
+
+
+def _loader_workers(workload: Workload) -> int:
+    """Processes that load data, of all ranks together."""
+    each = workload.run.spec.train.loader.workers if workload.run is not None else 0
+    return each * (workload.ranks or 0)
 
 
 def _saving(workload: Workload, figures: PodFigures, is_spot: bool) -> CheckpointPlan | None:

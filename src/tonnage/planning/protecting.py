@@ -20,9 +20,9 @@ from tonnage.planning.risking import (
 from tonnage.planning.workload import CheckpointTarget, DiesWith, Workload
 
 _EXPOSURE = {
-    GUARANTEED: "Guaranteed: under memory pressure those over their request go first",
-    BURSTABLE: "Burstable: under memory pressure it goes early once it is over its request",
-    BEST_EFFORT: "BestEffort: no memory request, the first to be killed under pressure",
+    GUARANTEED: "Guaranteed: under pressure, pods over their request go first",
+    BURSTABLE: "Burstable: under pressure it goes early once over its request",
+    BEST_EFFORT: "BestEffort: no memory request, the first to go under pressure",
 }
 LOSING_WORK = "losing work"
 

@@ -43,10 +43,11 @@ class Scales:
         return Room(estimate.required, facts_of(gpu).usable_bytes)
 
     def seconds(self, setup: Setup) -> float | None:
-        estimate = self._estimate(setup)
-        if estimate is None or estimate.step_seconds is None:
+        try:
+            interval = self._estimator.seconds(setup)
+        except CannotEstimate:
             return None
-        return estimate.step_seconds.p50
+        return None if interval is None else interval.p50
 
     def rate(self, devices: Devices) -> int | None:
         price = self._prices.get(devices.gpu)

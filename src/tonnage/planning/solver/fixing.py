@@ -38,13 +38,22 @@ class Fix:
         return self.base.room.required - self.outcome.room.required
 
 
-def single_fixes(space: Space, judge: Judge) -> list[Fix]:
-    """Every knob that makes the base fit when turned alone, the cheapest first, devices last."""
+def single_fixes(space: Space, judge: Judge, *, enough: int | None = None) -> list[Fix]:
+    """Knobs that make the base fit when turned alone, the cheapest first, devices last.
+
+    Knobs are tried from the gentlest on, until `enough` of them help.
+    """
     remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
     base = remembering.outcome(space.base)
     if base is None:
         return []
-    fixes = [fix for knob in KNOBS if (fix := _turn(knob, space, base, remembering)) is not None]
+    fixes: list[Fix] = []
+    for knob in KNOBS:
+        if enough is not None and len(fixes) >= enough:
+            break
+        fix = _turn(knob, space, base, remembering)
+        if fix is not None:
+            fixes.append(fix)
     return sorted(fixes, key=lambda fix: (fix.knob == "devices", fix.outcome.rank))
 
 

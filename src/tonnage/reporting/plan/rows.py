@@ -39,6 +39,8 @@ _MOODS: dict[str, Mood] = {
     "fits": "good", "set": "good", "tight": "warning", "does not fit": "bad", "unknown": "quiet",
 }  # fmt: skip
 _LABELS = {"memory": "RAM", "shm": "/dev/shm", "disk": "Disk", "cpu": "CPU"}
+ONE_LINE = 64
+"""What stands beside a label in eighty columns."""
 _PART_NAMES = {"parameter": "weights", "parameters": "weights"}
 
 
@@ -92,10 +94,14 @@ def _memory(view: PlanView) -> Iterator[Row]:
 
 
 def _memory_parts(memory: GpuMemoryView) -> str:
-    largest = sorted(memory.parts, key=lambda part: -part.amount)[:4]
-    return "  ".join(
-        f"{_PART_NAMES.get(part.name, part.name)} {bare_gib(part.amount)}" for part in largest if part.amount
-    )
+    """The largest parts, as many as one line holds."""
+    text = ""
+    for part in sorted(memory.parts, key=lambda part: -part.amount):
+        more = f"{_PART_NAMES.get(part.name, part.name)} {bare_gib(part.amount)}"
+        if not part.amount or len(text) + len(more) + 2 > ONE_LINE:
+            break
+        text = f"{text}  {more}" if text else more
+    return text
 
 
 def _how(memory: GpuMemoryView) -> str:
@@ -103,8 +109,8 @@ def _how(memory: GpuMemoryView) -> str:
     assert memory.expected is not None
     guard = (memory.required / memory.expected - 1) if memory.expected else 0.0
     if memory.mode == "exact":
-        return f"exact: your step was traced; the device must hold {gib(memory.expected)}, +{guard:.1%} guard"
-    return f"estimated from the shape: {gib(memory.expected)} expected, +{guard:.0%} guard"
+        return f"exact: your step was traced; the device must hold {gib(memory.expected)}, +{guard * 100:.1f} % guard"
+    return f"estimated from the shape: {gib(memory.expected)} expected, +{guard * 100:.0f} % guard"
 
 
 def _changes(view: PlanView) -> Iterator[Row]:
@@ -234,7 +240,12 @@ def _takes(time: TimeView) -> Iterator[Row]:
     if time.per_second:
         pace += f", {time.per_second:,.0f} {time.unit} per second"
     first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
-    yield Row("Takes", (first,))
+    lines = [first]
+    if time.loader_seconds is not None:
+        lines.append(
+            f"the GPUs wait if a sample costs a loader worker more than {short_time(time.loader_seconds)}"
+        )
+    yield Row("Takes", tuple(lines))
 
 
 def _costs(view: PlanView) -> Iterator[Row]:
@@ -268,7 +279,7 @@ def _risk(risk: RiskView) -> Iterator[Row]:
             lines.append("all of it: there are no checkpoints")
     else:
         lines.append(_at_risk(risk))
-    if risk.place and risk.reason:
+    if risk.place and risk.reason and (risk.is_refused or risk.every_seconds is None):
         lines.append(f"checkpoints on {risk.place}: {risk.reason}")
     lines += [risk.exposure] if risk.exposure else []
     if risk.is_spot:
@@ -283,7 +294,8 @@ def _at_risk(risk: RiskView) -> str:
     assert risk.every_seconds is not None
     saved = f", saved in {short_time(risk.save_seconds)}" if risk.save_seconds else ""
     what = f"{dollars(risk.at_risk)} of work" if risk.at_risk is not None else "the work since the last save"
-    return f"{what} at any moment (checkpoint every {short_time(risk.every_seconds)}{saved})"
+    every = short_time(risk.every_seconds)
+    return f"{what} at any moment (every {every} to {risk.place}{saved})"
 
 
 def _parts(view: PlanView) -> Iterator[Row]:

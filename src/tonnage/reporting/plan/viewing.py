@@ -251,6 +251,7 @@ def _time(pace: Pace) -> TimeView:
         unit=pace.unit,
         deadline_seconds=pace.deadline,
         idle_share=pace.idle_share,
+        loader_seconds=pace.loader_seconds,
         note=pace.note,
     )
 

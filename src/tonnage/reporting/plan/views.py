@@ -147,6 +147,7 @@ class TimeView(View, frozen=True):
     unit: str
     deadline_seconds: int | None
     idle_share: float | None
+    loader_seconds: float | None
     note: str
 
 
