@@ -1,14 +1,15 @@
-"""Convolutions: cuDNN's workspace.
+"""Convolutions: cuDNN's workspaces.
 
-Tensor cores read images with channels last, and channels in multiples of 16 bytes. What lies otherwise is copied
-into the workspace in that form, and the result is written there before it is put in order; that, not the
-arithmetic, is nearly all of a workspace. On the H200: ResNet-50 fp32, batch 128: 466 MiB forward (the first layer's
-input 73.5 and output 392); amp with channels last, batch 256: 196 MiB (three channels padded to eight).
+Tensor cores read images with channels last and channels padded. What lies otherwise is copied into the workspace in
+that form, and the result is written there before it is put in order; that, not the arithmetic, is nearly all of a
+workspace. Weight gradients add partial sums. The rules are the patterns of 388 convolutions of eleven networks (and
+their gradients) on an H200 with cuDNN 9.19, where they hold to 2 % for four of five; cuDNN decides by shape and by
+version, and no document says how.
 
 Where the workspace does not fit, torch tries cuDNN's next plan, down to plans that need none: it presses on the
 peak, but not on the smallest cap.
 
-N images, C channels, H W rows and columns.
+N images, C channels, P pixels of an image, I input, O output, W weight, G gradient of the output.
 """
 
 from __future__ import annotations
@@ -16,59 +17,116 @@ from __future__ import annotations
 from math import prod
 
 from tonnage.memory.device import Device
-from tonnage.memory.temporaries.rule import NONE, Rule, Temporaries, Temporary, item_size
+from tonnage.memory.temporaries.reductions import shared_partials
+from tonnage.memory.temporaries.rule import Rule, Temporaries, Temporary, bytes_of, item_size
 from tonnage.memory.trace import Operation, TensorInfo
 
-ALIGNMENT = 16
-"""Bytes that a pixel's channels must be a multiple of."""
+MIB = 2**20
+PATCH = 16
+"""From this kernel size on, a convolution that does not overlap is one of image patches."""
 
 
 def forward(operation: Operation, device: Device) -> Temporaries:
-    """Input, weight and output in channels-last form, those that are not in it already; after the output.
+    """`I + O + W` rearranged; nothing for depthwise kernels, for 1 x 1 kernels on aligned images, or channels last.
 
-    Evidence: measured on two networks (above), explained by this formula to 1 %; grouped and depthwise
-    convolutions have kernels of their own and take nothing.
+    Images of three channels are padded where they are cut into patches or lie with channels last.
+    Evidence: measured (above).
     """
     del device
-    if _groups(operation) != 1 or not operation.outputs:
-        return NONE
+    if not operation.outputs or len(operation.inputs[0].shape) < 3:
+        return ()
     image, weight = operation.inputs[0], operation.inputs[1]
-    needed = _rearranged(image) + _rearranged(weight) + _rearranged(operation.outputs[0])
-    return (Temporary(needed, is_optional=True),)
+    return _optional(_rearranged(image, weight, operation.outputs[0]))
 
 
 def backward(operation: Operation, device: Device) -> Temporaries:
-    """One workspace for the image's gradient, returned, then one for the weight's.
+    """The image's gradient, its workspace, returned; the weight's gradient, its workspace; the bias's, its sums.
 
-    Evidence: source for the order (`cudnn_convolution_backward`); measured: 596 MiB at most (ResNet-50 fp32, batch
-    128), 202 MiB (amp, channels last, batch 256), against 588 and 196 by this formula.
+    Image: as forward. Weight: the same and partial sums: at most `15 W` and `8 MiB + W`; with a 1 x 1 kernel on
+    aligned images `4 N W` where that is less; depthwise with channels last `32 N W`. A gradient that does not lie
+    as the image does is copied first. Evidence: measured (above); source for the order and for the bias's sums.
     """
-    del device
-    if _groups(operation) != 1:
-        return NONE
+    if len(operation.inputs) < 3 or len(operation.inputs[1].shape) < 3:
+        return ()
     gradient, image, weight = operation.inputs[:3]
-    needed = _rearranged(gradient) + _rearranged(weight) + _rearranged(image)
     makes_image = any(made.shape == image.shape for made in operation.outputs)
-    first = (Temporary(needed, after=1, until=1, is_optional=True),) if makes_image else ()
-    return (*first, Temporary(needed, after=2 if makes_image else 1, until=2, is_optional=True))
+    makes_bias = any(len(made.shape) == 1 for made in operation.outputs)
+    place = 1 if makes_image else 0
+    copied = (Temporary(bytes_of(gradient), after=0),) if _is_disordered(gradient, image) else ()
+    first = _optional(_rearranged(image, weight, gradient), after=1, until=1) if makes_image else ()
+    second = _optional(_weight_gradient(image, weight, gradient), after=place + 1, until=place + 1)
+    sums: Temporaries = ()
+    if makes_bias:
+        others = frozenset(range(len(gradient.shape))) - {1}
+        sums = shared_partials(gradient, others, 4, device)
+    return (*copied, *first, *second, *sums)
 
 
-def _groups(operation: Operation) -> int:
-    groups = operation.scalars.get("groups", 1)
-    return groups if isinstance(groups, int) else 1
-
-
-def _rearranged(tensor: TensorInfo) -> int:
-    """Bytes of the copy with channels last and padded; none where the tensor is in that form."""
-    if len(tensor.shape) < 3:
+def _rearranged(image: TensorInfo, weight: TensorInfo, made: TensorInfo) -> int:
+    """Bytes of copies in the form the kernel wants."""
+    if _is_depthwise(image, weight):
         return 0
+    channels, kernel = image.shape[1], weight.shape[2:]
+    stride = max(1, image.shape[2] // max(1, made.shape[2]))
+    if _is_channels_last(image):
+        return _padded(image, 8) + _padded(weight, 8) if channels % 8 and channels < 8 else 0
+    if prod(kernel) == 1:
+        return bytes_of(image) + bytes_of(made) if stride > 1 or _is_unaligned(image) else 0
+    if channels < 4 and not (kernel[0] >= PATCH or kernel[0] == 7):
+        return 0
+    half = item_size(image.dtype) < 4
+    is_patched = kernel[0] >= PATCH
+    padding = (8 if is_patched else 4) if half else (4 if is_patched else 1)
+    return _padded(image, padding) + bytes_of(made) + _padded(weight, padding)
+
+
+def _weight_gradient(image: TensorInfo, weight: TensorInfo, gradient: TensorInfo) -> int:
+    count, elements = image.shape[0], prod(weight.shape)
+    size = bytes_of(weight)
+    if _is_depthwise(image, weight):
+        return 32 * count * elements if _is_channels_last(image) else 0
+    partial = min(15 * size, 8 * MIB + size)
+    if _is_channels_last(image):
+        rearranged = _padded(image, 8) if image.shape[1] < 8 else 0
+        return rearranged + partial
+    whole = bytes_of(image) + bytes_of(gradient) + partial
+    if prod(weight.shape[2:]) == 1 and image.shape[2:] == gradient.shape[2:] and not _is_unaligned(image):
+        return min(4 * count * elements, whole)
+    return whole
+
+
+def _is_depthwise(image: TensorInfo, weight: TensorInfo) -> bool:
+    return weight.shape[1] == 1 and image.shape[1] > 1
+
+
+def _is_channels_last(tensor: TensorInfo) -> bool:
+    return tensor.stride[1] == 1 and tensor.shape[1] > 1
+
+
+def _is_unaligned(image: TensorInfo) -> bool:
+    """Small images whose pixels are no multiple of what a kernel reads at once."""
+    pixels = prod(image.shape[2:])
+    return pixels % 8 != 0 and pixels <= 100
+
+
+def _is_disordered(gradient: TensorInfo, image: TensorInfo) -> bool:
+    """Whether a gradient lies in another order than the image it belongs to."""
+    if gradient.shape[1] == 1 or prod(gradient.shape[2:]) == 1:
+        return False
+    return _is_channels_last(gradient) != _is_channels_last(image)
+
+
+def _padded(tensor: TensorInfo, multiple: int) -> int:
+    """Bytes with the channels padded."""
     images, channels, *pixels = tensor.shape
-    item = item_size(tensor.dtype)
-    padded = -(-channels * item // ALIGNMENT) * ALIGNMENT
-    is_channels_last = tensor.stride[1] == 1 or channels == 1
-    if is_channels_last and padded == channels * item:
-        return 0
-    return images * padded * prod(pixels)
+    return images * (-(-channels // multiple) * multiple) * prod(pixels) * item_size(tensor.dtype)
+
+
+def _optional(size: int, *, after: int = 1, until: int | None = None) -> Temporaries:
+    if size <= 0:
+        return ()
+    block = Temporary(size, after=after, is_optional=True)
+    return (block,) if until is None else (Temporary(size, after, until, is_optional=True),)
 
 
 RULES: dict[str, Rule] = {

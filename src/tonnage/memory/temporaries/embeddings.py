@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from tonnage.memory.device import Device
-from tonnage.memory.temporaries.rule import Rule, Temporaries, Temporary, bytes_of, item_size
+from tonnage.memory.temporaries.rule import Rule, Temporaries, Temporary, bytes_of, is_in_order, item_size
 from tonnage.memory.trace import Operation, TensorInfo
 
 UNSORTED = 3072
@@ -66,13 +66,8 @@ def dense_backward(operation: Operation, device: Device) -> Temporaries:
 
 
 def _in_order(tensor: TensorInfo) -> Temporaries:
-    """A copy of a tensor that is not contiguous, made before anything else."""
-    stride = 1
-    for size, found in zip(reversed(tensor.shape), reversed(tensor.stride), strict=True):
-        if size > 1 and found != stride:
-            return (Temporary(bytes_of(tensor), after=0),)
-        stride *= size
-    return ()
+    """A copy of a tensor that does not lie in order, made before anything else."""
+    return () if is_in_order(tensor) else (Temporary(bytes_of(tensor), after=0),)
 
 
 RULES: dict[str, Rule] = {"aten.embedding": lookup, "aten.embedding_dense_backward": dense_backward}

@@ -23,19 +23,19 @@ LEAST_VALUES, MOST_VALUES = 16, 256
 def reduction(operation: Operation, device: Device) -> Temporaries:
     """Partial results in the accumulation type, and one counter per column of blocks, after the output."""
     source = operation.inputs[0]
-    return _shared(source, _reduced(operation, source), 8 if source.dtype == "float64" else 4, device)
+    return shared_partials(source, _reduced(operation, source), 8 if source.dtype == "float64" else 4, device)
 
 
 def extremum(operation: Operation, device: Device) -> Temporaries:
     """The same, where value and index are kept together: 16 bytes each."""
     source = operation.inputs[0]
-    return _shared(source, _reduced(operation, source), 16, device)
+    return shared_partials(source, _reduced(operation, source), 16, device)
 
 
 def deviation(operation: Operation, device: Device) -> Temporaries:
     """Variance: mean, second moment and counts, 16 bytes."""
     source = operation.inputs[0]
-    return _shared(source, _reduced(operation, source), 16, device)
+    return shared_partials(source, _reduced(operation, source), 16, device)
 
 
 def _reduced(operation: Operation, source: TensorInfo) -> frozenset[int]:
@@ -47,7 +47,7 @@ def _reduced(operation: Operation, source: TensorInfo) -> frozenset[int]:
     return chosen or frozenset(range(len(source.shape)))
 
 
-def _shared(source: TensorInfo, reduced: frozenset[int], kept: int, device: Device) -> Temporaries:
+def shared_partials(source: TensorInfo, reduced: frozenset[int], kept: int, device: Device) -> Temporaries:
     """Blocks of partial results for a reduction of `source`, `kept` bytes per partial result."""
     if prod(source.shape) == 0 or source.device != "cuda":
         return NONE

@@ -53,3 +53,13 @@ def item_size(dtype: str) -> int:
 def bytes_of(tensor: TensorInfo) -> int:
     """Bytes of a tensor's elements laid side by side."""
     return prod(tensor.shape) * item_size(tensor.dtype)
+
+
+def is_in_order(tensor: TensorInfo) -> bool:
+    """Whether a tensor's elements lie side by side in the order of its dimensions."""
+    stride = 1
+    for size, found in zip(reversed(tensor.shape), reversed(tensor.stride), strict=True):
+        if size > 1 and found != stride:
+            return False
+        stride *= size
+    return True
