@@ -99,7 +99,7 @@ def _resident(wish: PodWish) -> list[NeedPart]:
             NeedPart("training on the CPU", wish.host_state_bytes, formula, "computed", "train.microBatch")
         )
         if wish.loader.workers and wish.loader.start == "fork":
-            copies = wish.ranks * wish.parameter_bytes * (1 + _READS[wish.loading])
+            copies = wish.ranks * wish.parameter_bytes * (2 if "read" in wish.loading else 1)
             formula = "weights, and memory freed after loading, as they were when loader workers were forked"
             parts.append(
                 NeedPart("pages kept by workers", copies, formula, "measured", "train.loader.workers")
