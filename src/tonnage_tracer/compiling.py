@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .launches import Launches
@@ -70,7 +71,9 @@ def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Call
         )
     try:
         with compiling_inductor.configured(wrapper.config) as patches:
-            compiled: Callable[..., Any] = compile_fx(graph, inputs, config_patches=patches)
+            compiled: Callable[..., Any] = compile_fx(
+                graph, _of_its_own(graph, inputs), config_patches=patches
+            )
     except (dynamo_errors.RestartAnalysis, dynamo_errors.SkipFrame):
         raise  # torch's own way of saying: read this code again, in another manner
     except Exception as failure:
@@ -87,6 +90,19 @@ def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Call
         "CUDA graphs keep their memory in a pool of their own; it is counted as a pool that never shares with others.",
     )
     return _in_pool(compiled)
+
+
+def _of_its_own(graph: Any, inputs: Any) -> list[Any]:
+    """Inputs as the compiler's own fake tensors: some versions of torch hand over ours, taking them for real."""
+    context = torch._guards.TracingContext.try_get()
+    mode = None if context is None else context.fake_mode
+    own = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
+    if mode is None or len(own) != len(inputs):
+        return list(inputs)
+    return [
+        mine if isinstance(given, FakeTensor) and given.fake_mode is not mode and mine is not None else given
+        for given, mine in zip(inputs, own, strict=True)
+    ]
 
 
 def _in_pool(compiled: Callable[..., Any]) -> Callable[..., Any]:

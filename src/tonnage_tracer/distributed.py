@@ -71,6 +71,11 @@ def _initializing(
         given = {**positional, **kwargs}
         ranks = world_size if world_size > 1 else max(1, _said(given.get("world_size"), "WORLD_SIZE"))
         mine = rank if world_size > 1 else max(0, _said(given.get("rank"), "RANK"))
+        if ranks == 1:
+            recorder.notes.add(
+                "one-rank",
+                "the process group was taken to have one rank; --world-size N traces one rank of N",
+            )
         names[None] = str(backend or "nccl")
         initialize("fake", store=FakeStore(), rank=mine, world_size=ranks)
         if given.get("device_id") is not None and ranks > 1:  # NCCL connects now, not at the first collective

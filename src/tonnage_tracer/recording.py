@@ -70,6 +70,7 @@ class Recording:
         mode = _Fakes(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         mode.cache_enabled = False  # ours knows the same and is asked first
         self.recorder = recorder = Recorder(mode)
+        self._launches = Launches(recorder)
         _connect(recorder)
         self._stack.enter_context(disguised(recorder))
         self._stack.enter_context(recorder.phases.watching())
@@ -141,7 +142,7 @@ class Recording:
 
     def _begin_step(self, number: int) -> None:
         self.recorder.blocks.synchronized()
-        triton_kernels.stand_in(Launches(self.recorder))
+        triton_kernels.stand_in(self._launches)
         self.recorder.mark(f"step {number}")
         self.recorder.phases.begin_step()
         self.recorder.ownership.begin_step()
