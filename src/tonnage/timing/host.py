@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tonnage.memory.trace import Operation
-from tonnage.timing.work import Kind, base_name
+from tonnage.timing.work import Work, base_name
+
+_FEW_KERNELS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,14 @@ class HostPace:
     per_list_tensor: float = 0.25e-6
     renaming: float = 1.5e-6
     """An operation that only renames memory, or takes it without touching it."""
+    per_kernel: float = 5e-6
+    """Each kernel of an operation that launches many; the first few are in the price of the call."""
     waiting: float = 12e-6
     """The way back of a value that the host waits for."""
 
-    def seconds(self, operation: Operation, kind: Kind, phase: str) -> float:
+    def seconds(self, operation: Operation, work: Work, phase: str) -> float:
         """Seconds the host is busy with one call."""
+        kind = work.kind
         if kind == "free":
             return self.renaming
         if base_name(operation) == "_to_copy" and phase in self.casts:
@@ -36,6 +41,12 @@ class HostPace:
         spent = self.by_phase.get(phase, self.by_phase["other"]) + self.by_kind.get(kind, 0.0)
         if kind == "lists":
             spent += self.per_list_tensor * len(operation.inputs)
+        else:
+            spent += self.trailing(work)
         if base_name(operation) == "_local_scalar_dense":
             spent += self.waiting
         return spent
+
+    def trailing(self, work: Work) -> float:
+        """Of those seconds, what goes into kernels after the first few."""
+        return self.per_kernel * max(0.0, work.kernels - _FEW_KERNELS) if work.kind != "lists" else 0.0

@@ -80,16 +80,23 @@ def _grouped(operation: Operation, arithmetic: Arithmetic) -> Work:
             right.shape[-1],
         )
     each = rows / max(groups, 1)
+    fused = has_grouped_kernel(left)
     rate = rate_of(left.dtype, tf32=arithmetic.matrix_tf32)
     return Work(
         kind="matrix",
-        family="grouped",
+        family="grouped" if fused else "grouped/one by one",
         features=(octaves(each), octaves(columns), octaves(depth), octaves(groups)),
         flops=2.0 * rows * depth * columns,
         rate=rate,
         bytes=float(total_read((left, right)) + total_bytes(operation.outputs)),
+        kernels=1.0 if fused else float(groups),
         tiles=Tiles(each, float(columns), float(depth), float(groups)),
     )
+
+
+def has_grouped_kernel(rows: TensorInfo) -> bool:
+    """Whether experts are multiplied in one kernel; else each has its own, and the host must first read the counts."""
+    return rows.dtype == "bfloat16" or rows.dtype.startswith("float8")
 
 
 def _is_turned(tensor: TensorInfo) -> bool:

@@ -11,7 +11,12 @@ SPREAD_BY_KIND: dict[str, float] = {"convolution": 0.15}
 CARRIED_SPREAD = 0.2
 HOST: dict[str, Any] = {
     "by_phase": {"forward": 2.567e-05, "backward": 2.861e-05, "optimizer": 1.3e-05, "other": 1.3e-05},
-    "by_kind": {"matrix": 5.42e-06, "convolution": 1.817e-05, "attention": 0.0, "lists": 2.000000000000001e-06},
+    "by_kind": {
+        "matrix": 5.42e-06,
+        "convolution": 1.817e-05,
+        "attention": 0.0,
+        "lists": 2.000000000000001e-06,
+    },
     "casts": {"forward": 4.834e-05, "backward": 3.479e-05},
     "per_list_tensor": 1.2e-06,
     "renaming": 0.0,

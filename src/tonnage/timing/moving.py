@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonnage.memory.trace import Operation
+from tonnage.timing.matrix import has_grouped_kernel
 from tonnage.timing.tensors import total_bytes
 from tonnage.timing.work import Work, base_name, octaves
 
@@ -35,6 +36,8 @@ def waits(operation: Operation) -> bool:
         return True
     if name == "index" and any(tensor.dtype == "bool" for tensor in operation.inputs[1:]):
         return True
+    if name == "_grouped_mm":
+        return len(operation.inputs) > 2 and not has_grouped_kernel(operation.inputs[0])
     copied = name in ("_to_copy", "copy_", "_copy_from")
     if not copied or operation.scalars.get("non_blocking") is True:
         return False

@@ -25,6 +25,8 @@ class Asked:
     kernels: float = 1.0
     waits: bool = False
     is_collective: bool = False
+    trailing: float = 0.0
+    """Of the host's seconds, those spent on further kernels after the first is on its way."""
     joins: bool = False
     """Everything that collectives still have to do must be done before this."""
 
@@ -58,8 +60,9 @@ class Timelines:
     def _launch(self, call: Asked) -> None:
         if len(self._queued) >= QUEUE_LENGTH:
             self.host = max(self.host, self._queued.popleft())
-        start = max(self.host, self.device + self.gap)
-        self.device = start + call.device + self.gap * max(0.0, call.kernels - 1.0)
+        start = max(self.host - call.trailing, self.device + self.gap)
+        done = start + call.device + self.gap * max(0.0, call.kernels - 1.0)
+        self.device = max(done, self.host)  # its last kernel cannot begin before it is asked for
         self.busy += call.device
         self._queued.append(self.device)
 

@@ -27,6 +27,5 @@ def recurrent_work(operation: Operation, arithmetic: Arithmetic) -> Work | None:
         flops=passes * 2.0 * batch * length * sum(map(count, weights)),
         rate=rate_of(sequence.dtype, tf32=arithmetic.convolution_tf32),
         bytes=float(total_bytes(operation.inputs) + total_bytes(operation.outputs)),
-        kernels=2.0 * depth,
-        steps=passes * float(length + depth),  # layers follow each other diagonally
+        kernels=3.0 * length * depth,
     )

@@ -89,7 +89,7 @@ class _Reader:
             operation = self.trace.operations[call.operation]
             cost = self._cost(call.operation, operation)
             phase = self.trace.phases[call.phase]
-            host = self.measured.host.seconds(operation, cost.work.kind, phase)
+            host = self.measured.host.seconds(operation, cost.work, phase)
             self.host += host
             self.flops += cost.work.flops
             self.by_kind[cost.work.kind] = self.by_kind.get(cost.work.kind, 0.0) + cost.seconds
@@ -99,6 +99,7 @@ class _Reader:
                 host=host,
                 device=cost.seconds,
                 kernels=cost.work.kernels,
+                trailing=self.measured.host.trailing(cost.work),
                 waits=cost.waits,
                 is_collective=cost.work.kind == "collective",
                 joins=joins,

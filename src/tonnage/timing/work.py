@@ -60,7 +60,7 @@ class Work:
     kernels: float = 1.0
     tiles: Tiles | None = None
     steps: float = 0.0
-    """Pieces that must wait for each other (a recurrent layer's time steps)."""
+    """Pieces that must wait for each other (rows of a running sum down the columns)."""
     strands: float = 0.0
     """Pieces that one block each works off, where they are few (a channel each); 0 where there are plenty."""
     strand_length: float = 0.0
