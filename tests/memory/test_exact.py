@@ -11,7 +11,15 @@ from tonnage.cluster.gpus import find_gpu
 from tonnage.memory.allocator import SettingsError
 from tonnage.memory.estimate import Interval
 from tonnage.memory.exact import exact_estimate
-from tonnage.memory.guard import CONVOLUTION, DATA_DEPENDENT, DISTRIBUTED, PLAIN, bands_of, guard_for
+from tonnage.memory.guard import (
+    COMPILED,
+    CONVOLUTION,
+    DATA_DEPENDENT,
+    DISTRIBUTED,
+    PLAIN,
+    bands_of,
+    guard_for,
+)
 from tonnage.memory.outside import nccl_parts, outside_parts
 from tonnage.memory.trace import Note
 
@@ -128,11 +136,25 @@ def test_nccl_counts_per_group():
     assert nccl_parts([(0, 1), tuple(range(8))])[0].formula == "first communicator, 8 ranks"
 
 
+def test_one_convolution_makes_no_convolutional_network():
+    builder = TraceBuilder()
+    image, weight = a_tensor(8, 3, 224, 224), a_tensor(768, 3, 16, 16)
+    builder.call(an_operation("aten.convolution.default", [image, weight], [a_tensor(8, 768, 14, 14)]))
+    assert bands_of(builder.build()) == (PLAIN,)
+
+
+def test_a_compiled_step_is_known_by_its_kernels():
+    builder = TraceBuilder()
+    builder.make(MIB, name="triton.fused_add_0")
+    assert COMPILED in bands_of(builder.build())
+
+
 def test_the_guard_is_the_widest_of_the_step_s_families():
     builder = TraceBuilder()
-    image, weight = a_tensor(8, 64, 56, 56), a_tensor(64, 64, 3, 3)
-    builder.call(an_operation("aten.convolution.default", [image, weight], [image]))
-    builder.notes.append(Note("data-dependent", "x"))
+    for channels in (16, 32, 64, 128, 256):
+        image, weight = a_tensor(8, channels, 56, 56), a_tensor(channels, channels, 3, 3)
+        builder.call(an_operation("aten.convolution.default", [image, weight], [image]))
+    builder.notes.append(Note("bounded", "x"))
     builder.groups = ((0, 1),)
     assert bands_of(builder.build()) == (PLAIN, CONVOLUTION, DATA_DEPENDENT, DISTRIBUTED)
     plain = guard_for(a_trained_mlp(), 100 * MIB)
