@@ -25,6 +25,13 @@ from .launches import Launches
 from .recorder import Recorder
 
 
+_AUTOTUNE = (
+    "kernels are chosen by timing them while compiling; the library's are taken here, and memory used while timing "
+    "is not counted"
+)
+_CUDA_GRAPHS = "CUDA graphs keep their memory in a pool of their own; it is counted as a pool that never shares with others"
+
+
 @contextlib.contextmanager
 def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
     """Let `torch.compile` work on fake tensors; programs it writes go to `folder`."""
@@ -37,9 +44,8 @@ def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
         with _disable_current_modes():
             compiling_inductor.prepare(Launches(recorder), folder)
             _watch_frames()
-            torch._dynamo.trace_rules.add(
-                __package__
-            )  # our own code, where hooks lead to it, is not to be compiled
+            # Our own code, where a hook leads to it, is not to be compiled.
+            torch._dynamo.trace_rules.add(__package__)
 
     def prepared_compile(*args: Any, **kwargs: Any) -> Any:
         prepare()
@@ -64,31 +70,22 @@ def _compiled(recorder: Recorder, wrapper: Any, graph: Any, inputs: Any) -> Call
     from . import compiling_inductor
 
     if wrapper.config.get("max_autotune"):
-        recorder.notes.add(
-            "compile-autotune",
-            "Kernels are chosen by timing them while compiling; the library's are taken here, and memory used while "
-            "timing is not counted.",
-        )
+        recorder.notes.add("compile-autotune", _AUTOTUNE)
     try:
-        with compiling_inductor.configured(wrapper.config) as patches:
-            compiled: Callable[..., Any] = compile_fx(
-                graph, _of_its_own(graph, inputs), config_patches=patches
-            )
+        settings = compiling_inductor.settings_for(wrapper.config)
+        compiled: Callable[..., Any] = compile_fx(graph, _of_its_own(graph, inputs), config_patches=settings)
     except (dynamo_errors.RestartAnalysis, dynamo_errors.SkipFrame):
         raise  # torch's own way of saying: read this code again, in another manner
     except Exception as failure:
         recorder.notes.add(
             "compile-eager",
-            f"A compiled graph is recorded as if it were not compiled, an upper bound: "
+            f"a compiled graph is recorded as if it were not compiled, an upper bound: "
             f"{type(failure).__name__}: {' '.join(str(failure).split())[:300]}",
         )
         return graph.forward  # type: ignore[no-any-return]
     if not wrapper.config.get("triton.cudagraphs"):
         return compiled
-    recorder.notes.add(
-        "compile-cuda-graphs",
-        "CUDA graphs keep their memory in a pool of their own; it is counted as a pool that never shares with others.",
-    )
+    recorder.notes.add("compile-cuda-graphs", _CUDA_GRAPHS)
     return _in_pool(compiled)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -192,10 +191,9 @@ def _should_pad(_match: Any, first: Any, second: Any, operation: Any, _added: An
     return first.dtype in (torch.bfloat16, torch.float16) or bool(torch.backends.cuda.matmul.allow_tf32)
 
 
-@contextlib.contextmanager
-def configured(asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The settings a graph is compiled with: the user's, save those that need a device."""
+def settings_for(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a graph is compiled with: the user's settings, save those that need a device."""
     from torch._inductor import config
 
     known = config.get_config_copy()
-    yield {**asked, **{name: value for name, value in CONFIG.items() if name in known}}
+    return {**asked, **{name: value for name, value in CONFIG.items() if name in known}}

@@ -32,28 +32,19 @@ def watching(recorder: Recorder) -> Iterator[None]:
 
 
 def _resizing(recorder: Recorder) -> Callable[..., Any]:
-    resize = torch.UntypedStorage.resize_
-    blocks = recorder.blocks
+    resize, blocks = torch.UntypedStorage.resize_, recorder.blocks
+    emptied: set[int] = set()
+    # A fake storage does not say that it is the GPU's, so those that were, and hold no byte now, are remembered.
 
     def resize_(storage: Any, size: int) -> Any:
-        known = blocks.live.get(storage._cdata)
+        address = storage._cdata
+        is_on_gpu = address in blocks.live or address in emptied
         done = resize(storage, size)
-        if known is not None or _was_emptied(storage):
-            _remember_emptied(storage, size)
+        if is_on_gpu:
+            (emptied.discard if size else emptied.add)(address)
             blocks.resized(storage, -1, recorder.stream(), recorder.phases.current)
         return done
 
-    def _was_emptied(storage: Any) -> bool:
-        return storage._cdata in emptied
-
-    def _remember_emptied(storage: Any, size: int) -> None:
-        if size == 0:
-            emptied.add(storage._cdata)
-        else:
-            emptied.discard(storage._cdata)
-
-    emptied: set[int] = set()
-    """Storages of the GPU without a byte. A fake storage says it lies nowhere, so those met before are remembered."""
     return resize_
 
 
