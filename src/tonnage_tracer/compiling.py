@@ -24,7 +24,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .launches import Launches
 from .recorder import Recorder
 
-
 _AUTOTUNE = (
     "kernels are chosen by timing them while compiling; the library's are taken here, and memory used while timing "
     "is not counted"
