@@ -237,6 +237,23 @@ def test_a_convolution_s_gradients_take_one_workspace_after_the_other():
     assert second.size == pytest.approx(198.11 * MIB, rel=0.001)
 
 
+@pytest.mark.parametrize(
+    ("image", "weight", "made", "dtype", "measured"),
+    [
+        ((128, 3, 224, 224), (64, 3, 7, 7), (128, 64, 112, 112), "float32", 495.79),
+        ((256, 3, 224, 224), (64, 3, 7, 7), (256, 64, 112, 112), "float32", 985.79),
+        ((96, 3, 224, 224), (64, 3, 7, 7), (96, 64, 112, 112), "float16", 184.16),
+        ((64, 3, 224, 224), (768, 3, 16, 16), (64, 768, 14, 14), "bfloat16", 88.38),
+        ((48, 3, 224, 224), (1024, 3, 16, 16), (48, 1024, 14, 14), "bfloat16", 83.13),
+        ((128, 3, 224, 224), (768, 3, 32, 32), (128, 768, 7, 7), "float32", 128.38),
+    ],
+)
+def test_the_first_layer_s_weight_gradient_pads_the_image(image, weight, made, dtype: str, measured: float):
+    given = [a_tensor(*shape, dtype=dtype) for shape in (image, weight, made)]
+    (found,) = temporaries_of(a_gradient(*given, given[1]), H200)
+    assert found.size / MIB == pytest.approx(measured, abs=0.01)
+
+
 def test_a_weight_s_gradient_of_a_1x1_kernel_has_a_partial_sum_per_image():
     image, weight, made = a_tensor(128, 256, 56, 56), a_tensor(64, 256, 1, 1), a_tensor(128, 64, 56, 56)
     (partial,) = temporaries_of(a_gradient(image, weight, made, image, weight), H200)

@@ -89,10 +89,24 @@ def _weight_gradient(image: TensorInfo, weight: TensorInfo, gradient: TensorInfo
     if _is_channels_last(image):
         rearranged = _padded(image, 8) if image.shape[1] < 8 else 0
         return rearranged + partial
+    if image.shape[1] < 4:
+        return _first_layer(image, weight, gradient)
     whole = bytes_of(image) + bytes_of(gradient) + partial
     if prod(weight.shape[2:]) == 1 and image.shape[2:] == gradient.shape[2:] and not _is_unaligned(image):
         return min(4 * count * elements, whole)
     return whole
+
+
+def _first_layer(image: TensorInfo, weight: TensorInfo, gradient: TensorInfo) -> int:
+    """Colours: the image is padded, and partial sums are many times the small weight."""
+    kernel, is_half = weight.shape[2], item_size(image.dtype) < 4
+    if kernel < 7:
+        return 0
+    if kernel >= PATCH:
+        padding, times = (8, 7) if is_half else (4, 1)
+    else:
+        padding, times = 4, (17 if is_half else 121)
+    return _padded(image, padding) + bytes_of(gradient) + times * _padded(weight, padding)
 
 
 def _is_depthwise(image: TensorInfo, weight: TensorInfo) -> bool:
