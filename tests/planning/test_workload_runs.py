@@ -6,23 +6,15 @@ from typing import Any
 
 import pytest
 
-from tonnage.cluster.objects import Meta, Node, NodeSpec, NodeStatus, Taint
-from tonnage.cluster.objects.meta import Condition
 from tonnage.cluster.qos import compute_qos_class
 from tonnage.errors import DocumentError
 from tonnage.planning.workload import DiesWith, Workload
 from tonnage.planning.workload.of_run import gpu_types_within, workload_of_run
 from tonnage.planning.workload.reading import workloads_in
-from tonnage.planning.workload.spot import is_spot_node
 from tonnage.spec.literals import Gpus
 from tonnage.spec.run import Run
 
 GIB = 1024**3
-NODE = Node(
-    metadata=Meta(name="gpu-0", labels={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}),
-    spec=NodeSpec(taints=(Taint(key="nvidia.com/gpu", value="present", effect="NoSchedule"),)),
-    status=NodeStatus(conditions=(Condition(type="Ready", status="True"),)),
-)
 
 
 def a_run(**spec: Any) -> Workload:
@@ -85,11 +77,6 @@ def test_spot_nodes_are_avoided_tolerated_or_required(use: object, spot: str) ->
 
     assert run.spot == spot
     assert ("cloud.google.com/gke-spot" in keys) == (spot != "never")
-
-
-def test_spot_nodes_are_known_by_every_clouds_label() -> None:
-    assert is_spot_node(Node(metadata=Meta(labels={"eks.amazonaws.com/capacityType": "SPOT"})))
-    assert not is_spot_node(NODE)
 
 
 def test_part_of_a_gpu_is_kept_as_asked_and_asks_for_one_device() -> None:
@@ -217,7 +204,7 @@ def test_a_run_in_a_team_of_the_same_file_takes_its_namespace() -> None:
             "unknown field",
         ),
         (
-            "apiVersion: tonnage.dev/v1alpha1\nkind: Cluster\nmetadata: {name: c}\nspec: {pools: [{name: p, gpus: 8 x h100}]}\n",
+            "apiVersion: tonnage.dev/v1alpha1\nkind: Team\nmetadata: {name: c}\nspec: {}\n",
             "no Run in this file",
         ),
         ("", "empty"),

@@ -18,14 +18,14 @@ PRICE_ANNOTATION = "tonnage.dev/price"
 INSTANCE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 POOL_LABEL = "tonnage.dev/pool"
-_SPOT = {
-    "karpenter.sh/capacity-type": "spot",
-    "eks.amazonaws.com/capacitytype": "spot",
-    "cloud.google.com/gke-spot": "true",
-    "cloud.google.com/gke-preemptible": "true",
-    "kubernetes.azure.com/scalesetpriority": "spot",
-    "node.kubernetes.io/lifecycle": "spot",
-}
+SPOT_LABELS = (
+    ("karpenter.sh/capacity-type", "spot"),
+    ("eks.amazonaws.com/capacityType", "SPOT"),
+    ("cloud.google.com/gke-spot", "true"),
+    ("cloud.google.com/gke-preemptible", "true"),
+    ("kubernetes.azure.com/scalesetpriority", "spot"),
+)
+"""Label and value that say "spot" on Karpenter, EKS, GKE and AKS."""
 _US = ("us-", "us_", "us1", "eastus", "westus", "centralus", "southcentralus", "northcentralus")
 
 
@@ -58,7 +58,8 @@ def machine_of(node: Node) -> str:
 
 def is_spot(node: Node) -> bool:
     """Whether the cloud may take the node back."""
-    return any(_SPOT.get(name.lower()) == value.lower() for name, value in node.metadata.labels.items())
+    labels = node.metadata.labels
+    return any(labels.get(name, "").lower() == value.lower() for name, value in SPOT_LABELS)
 
 
 def region_of(node: Node) -> str:

@@ -1,37 +1,24 @@
-"""Capacity that can be taken back: how clouds mark such nodes, and how a pod wants or avoids them."""
+"""Capacity that can be taken back: how a pod wants or avoids nodes that clouds mark as such."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tonnage.cluster.objects import Node, Pod
+from tonnage.cluster.objects import Pod
+from tonnage.cost.pricing import SPOT_LABELS
 from tonnage.planning.workload.value import SpotUse
 
-_LABELS = (
-    ("karpenter.sh/capacity-type", "spot"),
-    ("eks.amazonaws.com/capacityType", "SPOT"),
-    ("cloud.google.com/gke-spot", "true"),
-    ("cloud.google.com/gke-preemptible", "true"),
-    ("kubernetes.azure.com/scalesetpriority", "spot"),
-)
-"""Label and value that say "spot" on Karpenter, EKS, GKE and AKS."""
-SPOT_LABELS = frozenset(name for name, _ in _LABELS)
-
-
-def is_spot_node(node: Node) -> bool:
-    """Whether the cloud may take this node back."""
-    labels = node.metadata.labels
-    return any(labels.get(name) == value for name, value in _LABELS)
+__all__ = ["SPOT_LABELS", "spot_terms", "spot_tolerations", "spot_use"]
 
 
 def spot_use(pod: Pod) -> SpotUse:
     """What a pod says about spot nodes: asks for them, tolerates them, or nothing."""
     selector = pod.spec.node_selector
-    if any(selector.get(name) == value for name, value in _LABELS):
+    if any(selector.get(name) == value for name, value in SPOT_LABELS):
         return "only"
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    spots = dict(_LABELS)
+    spots = dict(SPOT_LABELS)
     terms = required.node_selector_terms if required else ()
     for line in [line for term in terms for line in term.match_expressions if line.key in spots]:
         if line.operator == "In":
@@ -52,9 +39,9 @@ def spot_use(pod: Pod) -> SpotUse:
 def spot_terms(use: SpotUse) -> list[list[dict[str, Any]]]:
     """Node affinity for a choice, as alternatives of lines that must all hold; one empty one where any node does."""
     if use == "only":
-        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in _LABELS]
+        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in SPOT_LABELS]
     if use == "never":
-        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in _LABELS]]
+        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in SPOT_LABELS]]
     return [[]]
 
 
@@ -63,5 +50,6 @@ def spot_tolerations(use: SpotUse) -> list[dict[str, str]]:
     if use not in ("allowed", "only"):
         return []
     return [
-        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"} for name, value in _LABELS
+        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"}
+        for name, value in SPOT_LABELS
     ]
