@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dev.obtain_torch import PINNED, obtain
+
 from tonnage.cluster.gpus import GPU_TYPES, GpuType, find_gpu
 from tonnage.errors import TonnageError
 from tonnage.memory.exact import exact_estimate

@@ -106,16 +106,16 @@ def _explained(failure: BaseException, request: Request) -> dict[str, Any]:
         from .failing import explain
 
         said = dict(explain(failure, "Tracing", file=request["file"]).as_data())
-    said["frames"] = _frames(failure.__cause__ or failure)
+    said["frames"] = _frames(failure.__cause__ or failure, str(Path(request["output"]).parent))
     return said
 
 
-def _frames(failure: BaseException) -> list[str]:
-    """The last lines of the traceback that lie outside of torch and of ourselves: the user's code."""
+def _frames(failure: BaseException, room: str) -> list[str]:
+    """The last lines of the user's code in the traceback: not torch's, nor ours, nor what was compiled in `room`."""
     frames = [
         frame
         for frame in traceback.extract_tb(failure.__traceback__)
-        if not frame.filename.startswith(_HERE) and not _library(frame.filename)
+        if not frame.filename.startswith((_HERE, room)) and not _library(frame.filename)
     ]
     return [f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames[-_FRAMES:]]
 
