@@ -3,7 +3,7 @@
     python -m accuracy.timing.fit --results FOLDER [FOLDER ...] --traces FOLDER [--write]
 
 Kernels and the host's pace are fitted to the calibration half of the measured set, the micro-benchmarks and the small
-steps. The width of the interval comes from the calibration half too, each step predicted without its own profile.
+steps. The width of the interval comes from the calibration half too, a quarter at a time predicted by the other three.
 The report half is predicted once, at the end.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy.catalogue import Configuration
-from accuracy.timing import results, writing
+from accuracy.timing import keeping, results, writing
 from accuracy.timing.fit_host import fitted_pace, row_of_trace, rows_of_small_steps
 from accuracy.timing.fit_kernels import fitted_points
 from tonnage.cluster.gpus import find_gpu
@@ -26,7 +26,8 @@ from tonnage.memory.trace import Trace
 from tonnage.timing.calibration import Calibration, calibration
 from tonnage.timing.corrections import Corrections
 from tonnage.timing.host import HostPace
-from tonnage.timing.step import StepTime, analysed_step
+from tonnage.timing.moving import waits
+from tonnage.timing.step import StepTime, analysed_step, steady_calls
 
 ALONE_GAP = 1.0e-6
 """Between two launches of an operation timed alone; a real step's gaps are fitted."""
@@ -61,12 +62,10 @@ def main() -> int:
     for half in ("calibration", "report"):
         _tell(half, [line for line in lines if line["half"] == half])
     if options.write:
-        everything = _fitted(steps, alone, small) if options.all else measured
-        writing.write_table(
-            replace(everything, spread=measured.spread),
-            fitted_points(_timed(steps if options.all else learning, alone), ALONE_GAP),
+        writing.write_table(measured, fitted_points(_timed(learning, alone), ALONE_GAP))
+        keeping.write(
+            [keeping.keep(step.name, step.half, step.seconds, step.launch, step.trace) for step in steps]
         )
-        writing.write_report(lines)
     return 0
 
 
@@ -75,7 +74,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, nargs="+", required=True)
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--all", action="store_true", help="write a table fitted to both halves")
     return parser.parse_args()
 
 
@@ -111,7 +109,7 @@ def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str
     rows += [
         row_of_trace(step.trace, step.launch, step.name)
         for step in steps
-        if step.launch > LAUNCH_BOUND * step.seconds
+        if step.launch > LAUNCH_BOUND * step.seconds and not _halts(step.trace)
     ]
     return replace(
         calibration(),
@@ -119,6 +117,11 @@ def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str
         host=HostPace(**fitted_pace(rows)),
         gap=_gap(steps),
     )
+
+
+def _halts(trace: Trace) -> bool:
+    """Whether the host waits for the device in the middle: then its seconds are not its own."""
+    return any(waits(trace.operations[number]) for number in {call.operation for call in steady_calls(trace)})
 
 
 def _gap(steps: list[Known]) -> float:
@@ -134,10 +137,13 @@ def _gap(steps: list[Known]) -> float:
 def _left_out(
     steps: list[Known], alone: list[results.Timed], small: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Each step of the calibration half predicted by the others."""
-    return [
-        _line(step, _fitted([other for other in steps if other is not step], alone, small)) for step in steps
-    ]
+    """The calibration half in quarters, each predicted by the others."""
+    lines = []
+    for quarter in range(4):
+        others = [step for number, step in enumerate(steps) if number % 4 != quarter]
+        measured = _fitted(others, alone, small)
+        lines += [_line(step, measured) for step in steps[quarter::4]]
+    return lines
 
 
 def _line(step: Known, measured: Calibration) -> dict[str, Any]:

@@ -1,16 +1,13 @@
-"""Writes the fitted table as a module of the package, and the report beside the scripts."""
+"""Writes the fitted table as a module of the package."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from tonnage.timing import measured_h200
 from tonnage.timing.calibration import Calibration
 from tonnage.timing.corrections import Point, written
-
-REPORT = Path(__file__).with_name("report.json")
 
 _HEAD = '''"""Measured corrections of an H200. Made by `accuracy/timing/fit.py`; not written by hand."""
 
@@ -49,12 +46,3 @@ def write_table(measured: Calibration, points: dict[str, tuple[Point, ...]]) -> 
     for family, inside in points.items():
         text += f'    {json.dumps(family)}: """\\\n{written(inside)}""",\n'
     Path(measured_h200.__file__).write_text(text + "}\n")
-
-
-def write_report(lines: list[dict[str, Any]]) -> None:
-    """Measured and predicted seconds of every step, for the record and for the tests."""
-    rounded = [
-        {key: round(value, 6) if isinstance(value, float) else value for key, value in line.items()}
-        for line in sorted(lines, key=lambda each: (each["half"], each["name"]))
-    ]
-    REPORT.write_text("[\n" + ",\n".join(json.dumps(line) for line in rounded) + "\n]\n")

@@ -23,7 +23,7 @@ class Calibration:
     spread: float
     """Logarithmic half-width of the 80 % interval of a whole step on the measured device."""
     spread_by_kind: dict[str, float]
-    """What is added to it in proportion to the share of time spent in a kind of work."""
+    """What is added to it in proportion to the share of time spent in a kind of work, or waiting for the `host`."""
     carried_spread: float
     """What is added to it on a device that was not measured."""
 

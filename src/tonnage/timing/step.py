@@ -142,6 +142,8 @@ def _told(lines: Timelines, reader: _Reader, gpu: GpuType, measured: Calibration
         extra * reader.by_kind.get(kind, 0.0) / busy  # type: ignore[call-overload]
         for kind, extra in measured.spread_by_kind.items()
     )
+    idle = max(0.0, 1.0 - (lines.busy + lines.exposed) / middle) if middle else 0.0
+    wide += measured.spread_by_kind.get("host", 0.0) * idle  # processors differ more than GPUs of one type
     known = measured.speaks_for(gpu)
     if not known:
         wide += measured.carried_spread
