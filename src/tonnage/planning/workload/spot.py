@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.cluster.objects import Pod
-from tonnage.cost.pricing import SPOT_LABELS
+from tonnage.cost.pricing import SPOT_LABELS as _MARKS
 from tonnage.planning.workload.value import SpotUse
 
-__all__ = ["SPOT_LABELS", "spot_terms", "spot_tolerations", "spot_use"]
+SPOT_LABELS = frozenset(name for name, _ in _MARKS)
+"""The labels, and the taints of the same names, that say so."""
 
 
 def spot_use(pod: Pod) -> SpotUse:
     """What a pod says about spot nodes: asks for them, tolerates them, or nothing."""
     selector = pod.spec.node_selector
-    if any(selector.get(name) == value for name, value in SPOT_LABELS):
+    if any(selector.get(name) == value for name, value in _MARKS):
         return "only"
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    spots = dict(SPOT_LABELS)
+    spots = dict(_MARKS)
     terms = required.node_selector_terms if required else ()
     for line in [line for term in terms for line in term.match_expressions if line.key in spots]:
         if line.operator == "In":
@@ -39,9 +40,9 @@ def spot_use(pod: Pod) -> SpotUse:
 def spot_terms(use: SpotUse) -> list[list[dict[str, Any]]]:
     """Node affinity for a choice, as alternatives of lines that must all hold; one empty one where any node does."""
     if use == "only":
-        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in SPOT_LABELS]
+        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in _MARKS]
     if use == "never":
-        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in SPOT_LABELS]]
+        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in _MARKS]]
     return [[]]
 
 
@@ -50,6 +51,5 @@ def spot_tolerations(use: SpotUse) -> list[dict[str, str]]:
     if use not in ("allowed", "only"):
         return []
     return [
-        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"}
-        for name, value in SPOT_LABELS
+        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"} for name, value in _MARKS
     ]
