@@ -22,6 +22,12 @@ _MADE_FROM_NOTHING = frozenset((
 _CHOICES = ("aten.topk.default", "aten.argmax.default", "aten.max.dim")
 _RESIZING = ("resize_", "set_", "resize_as_", "_resize_output_")
 _KEEPS_VALUES = ("aten._amp_foreach_non_finite_check_and_unscale_.default",)
+_DESCRIBED_IN_CPP = frozenset((
+    "mm", "addmm", "bmm", "baddbmm", "add", "sub", "mul", "div", "neg", "exp", "pow", "rsqrt", "silu", "gelu",
+    "sigmoid", "tanh", "sum", "mean", "cat", "_softmax", "_log_softmax", "silu_backward", "gelu_backward",
+    "sigmoid_backward", "tanh_backward", "threshold_backward", "_softmax_backward_data",
+))  # fmt: skip
+"""Operations whose results torch describes in C++ alone, layout included, once all tensors are on one device."""
 _INPLACE_VIEW = torch.Tag.inplace_view
 
 
@@ -29,8 +35,18 @@ class Overload:
     """Facts of one overload."""
 
     __slots__ = (
-        "chooses", "handler", "is_device_question", "is_from_nothing", "is_host_answer", "is_view", "keeps_values",
-        "mutates", "name", "resizes",
+        "casts",
+        "chooses",
+        "handler",
+        "is_described_in_cpp",
+        "is_device_question",
+        "is_from_nothing",
+        "is_host_answer",
+        "is_view",
+        "keeps_values",
+        "mutates",
+        "name",
+        "resizes",
     )  # fmt: skip
 
     def __init__(self, func: Any, handler: Handler | None) -> None:
@@ -41,10 +57,14 @@ class Overload:
         self.is_device_question = full == "prim.device.default"
         self.is_host_answer = self.name in ("is_pinned", "_pin_memory")
         self.is_view = schema is not None and _only_views(func)
+        self.mutates = bool(schema is not None and schema.is_mutable)
+        self.is_described_in_cpp = (
+            full.startswith("aten.") and self.name in _DESCRIBED_IN_CPP and not self.mutates
+        )
+        self.casts = full == "aten._to_copy.default"
         self.is_from_nothing = self.name in _MADE_FROM_NOTHING
         self.chooses = full in _CHOICES
         self.keeps_values = full in _KEEPS_VALUES
-        self.mutates = bool(schema is not None and schema.is_mutable)
         self.resizes = self.name in _RESIZING
 
 

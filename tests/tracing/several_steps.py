@@ -61,11 +61,12 @@ def _main(path: str) -> None:
     virtual_gpu.load(request["environment"], versions[1])
     virtual_gpu.settle()
     child._pretend_launcher({**request, "ranks_per_node": 8})
-    from tonnage_tracer import module_moves
+    from tonnage_tracer import module_moves, seeded
     from tonnage_tracer.recording import Recording
     from tonnage_tracer.user_file import load_build
 
     module_moves.install()
+    seeded.install()
     answers = {}
     for function in request["functions"]:
         with Recording({"gpu": "h200", **request}) as recording:
