@@ -15,6 +15,7 @@ from tonnage.timing.roofline import floor
 from tonnage.timing.step import analysed_step, step_time
 
 sizes = st.integers(1, 8192)
+aligned = st.integers(1, 128).map(lambda tiles: 64 * tiles)
 OPERATIONS = st.one_of(
     st.builds(product, sizes, sizes, sizes, st.sampled_from(["bfloat16", "float16", "float32"])),
     st.builds(addition, st.integers(1, 2**28), st.sampled_from(["bfloat16", "float32"])),
@@ -33,12 +34,13 @@ def test_no_operation_is_faster_than_the_device_can_be(operation: Operation, nam
     assert operation_seconds(operation, gpu(name)) >= max(least, 1e-7)
 
 
-@given(sizes, sizes, sizes)
+@given(aligned, aligned, aligned)
 @settings(max_examples=60, deadline=None)
 def test_four_times_the_rows_of_a_product_are_not_faster(rows: int, depth: int, columns: int) -> None:
+    """Measured kernels are not strictly in order: a library may choose a better one for the larger product."""
     once = operation_seconds(product(rows, depth, columns), gpu())
 
-    assert operation_seconds(product(4 * rows, depth, columns), gpu()) >= 0.75 * once
+    assert operation_seconds(product(4 * rows, depth, columns), gpu()) >= 0.8 * once
 
 
 @given(st.integers(1, 2**27))
