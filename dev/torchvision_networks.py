@@ -4,7 +4,8 @@ Run by hand, in an environment that has torch and torchvision, when a new torchv
 
     INTERPRETER dev/torchvision_networks.py src/tonnage/memory/shapes/torchvision_networks.py
 
-Every network is traced symbolically (torch.fx) and written as words: name, weights, then its operations in order. An operation is a letter with numbers; `@` names what it reads, counted backwards (nothing: the one before).
+Every network is traced symbolically (torch.fx) and written as words: name, weights, then its operations in order.
+An operation is a letter with numbers; `@` names what it reads, counted backwards (nothing: the one before).
 Vision transformers are described by their dimensions elsewhere and are left out here.
 """
 
@@ -23,8 +24,10 @@ from torchvision.models import list_models
 from torchvision.models.swin_transformer import ShiftedWindowAttention, ShiftedWindowAttentionV2
 from torchvision.ops import Permute, StochasticDepth
 
-HEADER = '''"""Classification networks of torchvision %s as words; written by dev/torchvision_networks.py, not by hand."""
-# ruff: noqa: E501 - a word that joins many results is not broken
+HEADER = '''"""Classification networks of torchvision %s as words.
+
+Written by dev/torchvision_networks.py, not by hand; what the words mean: `networks`.
+"""
 
 from __future__ import annotations
 
@@ -267,8 +270,10 @@ def module_word(module: nn.Module) -> str | None:  # noqa: PLR0912
         return "f"
     if isinstance(module, Permute):
         return "y" + ",".join(map(str, module.dims))
-    letters = {"ReLU": "r", "ReLU6": "6", "Hardswish": "w", "Hardsigmoid": "x", "SiLU": "s", "Sigmoid": "i", "GELU": "u",
-               "Tanh": "e"}  # fmt: skip
+    letters = {
+        "ReLU": "r", "ReLU6": "6", "Hardswish": "w", "Hardsigmoid": "x", "SiLU": "s", "Sigmoid": "i", "GELU": "u",
+        "Tanh": "e",
+    }  # fmt: skip
     if kind in letters:
         letter = letters[kind]
         return (

@@ -53,6 +53,11 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
             ("recipe-sequence-for-images", f"{shape.name} reads images, not text", f"sequence {recipe.sequence}",
              "give --image instead of --seq")
         )  # fmt: skip
+    elif shape.family == "convnet" and recipe.checkpointing != "none":
+        found.append(
+            ("recipe-checkpointing-convnet", "torchvision's networks have no activation checkpointing", shape.name,
+             "trace your own step (--step FILE.py:build) if it recomputes")
+        )  # fmt: skip
     elif shape.patch and (recipe.image or shape.image) % shape.patch:
         found.append(
             ("recipe-image-size", f"{shape.name} cuts images into patches of {shape.patch} pixels",

@@ -44,7 +44,12 @@ def shape_estimate(
         peak_reserved=held.peak_reserved,
         smallest_cap=held.smallest_cap,
         outside_allocator=outside_bytes,
-        guard=guard_for_shape(shape, recipe, held.smallest_cap + outside_bytes),
+        guard=guard_for_shape(
+            shape,
+            recipe,
+            expected=held.smallest_cap + outside_bytes,
+            unpressed=held.peak_reserved + outside_bytes,
+        ),
         parts=told.parts,
         phases=told.phases,
         largest=told.largest,

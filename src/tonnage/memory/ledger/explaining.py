@@ -15,6 +15,7 @@ from tonnage.memory.ledger.tape import PHASES
 from tonnage.memory.ledger.wording import gradients_line, optimizer_line, per_token, widths_of
 from tonnage.memory.program import Program
 from tonnage.memory.recipe import Recipe
+from tonnage.memory.temporaries.rule import bytes_of
 
 NAMES = {
     "parameter": "parameters", "buffer": "parameters", "gradient": "gradients", "optimizer": "optimizer",
@@ -161,7 +162,8 @@ class _Teller:
             case "other micro-batches":
                 return f"{run.sharing.in_flight - 1} more micro-batches in the pipeline, activations as below"
             case "workspaces":
-                return f"cuBLAS: {len(slots)} threads x {held // max(1, len(slots)) // 2**20} MiB"
+                each = ", ".join(f"{sizes[slot] / 2**20:.3g}" for slot in slots)
+                return f"kept by cuBLAS, one for each thread that multiplies: {each} MiB"
             case "temporaries":
                 return self._biggest(slots)
         return self._ledger(name, slots)
@@ -218,8 +220,13 @@ class _Teller:
             return LargeTensor(size, line, "", "")
         call = tape.block_calls[slot]
         module = self.modules[tape.block_modules[slot]] or tape.labels[slot]
-        operation = self.trace.operations[self.trace.calls[call].operation].name if call >= 0 else ""
-        return LargeTensor(size, line, module, operation)
+        if call < 0:
+            return LargeTensor(size, line, module, "")
+        operation = self.trace.operations[self.trace.calls[call].operation]
+        exact = tape.sizes[slot]
+        made = next((out for out in operation.outputs if bytes_of(out) == exact), None)
+        shape, dtype = (made.shape, made.dtype) if made is not None else ((), "")
+        return LargeTensor(size, line, module, operation.name, shape, dtype)
 
     def _notes(self) -> tuple[str, ...]:
         notes = [

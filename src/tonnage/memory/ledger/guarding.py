@@ -1,7 +1,12 @@
 """How much is added to a shape estimate to be safe.
 
-The step on paper is the library's own; the user's may differ (another loss, a logged tensor, another order of
-allocation). The bands below cover the residuals between `expected` and truth per family.
+The step on paper is the library's own. Two things about the user's are not known and are covered here: what it
+does besides (a loss or logits kept, a tensor logged, weights built in another precision first), by a share of
+what is expected; and how the allocator's luck falls out, by never going below what it would hold unpressed,
+except for convolutional networks, whose workspaces fill the cache without being needed.
+
+Shares are set on the calibration half of `accuracy/measurements` so that nothing falls below the truth with a
+third to spare; what they come to on the other half is in the tests.
 """
 
 from __future__ import annotations
@@ -9,26 +14,35 @@ from __future__ import annotations
 from tonnage.memory.estimate import Guard
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
+from tonnage.units import format_bytes
 
 MIB = 2**20
 SHARES = {
-    "gpt2": 0.06,
-    "llama": 0.06,
-    "mixtral": 0.10,
-    "bert": 0.06,
-    "t5": 0.06,
+    "gpt2": 0.07,
+    "llama": 0.07,
+    "mixtral": 0.09,
+    "bert": 0.07,
+    "t5": 0.07,
     "vit": 0.08,
     "convnet": 0.10,
 }
-LEAST = 96 * MIB
+LEAST = 128 * MIB
+UNPRESSED = 0.015
+"""Added to what the allocator holds without a limit."""
+AMONG_RANKS = 0.04
+"""More, where ranks share the work: their buffers vary with version and topology."""
 
 
-def guard_for_shape(shape: ModelShape, recipe: Recipe, expected: int) -> Guard:
-    """The guard band of a step that was only described."""
-    share = SHARES[shape.family]
-    if recipe.parallel.world_size > 1:
-        share += 0.04
+def guard_for_shape(shape: ModelShape, recipe: Recipe, *, expected: int, unpressed: int) -> Guard:
+    """The guard of a described step; `unpressed` is what the device holds when nothing presses the allocator."""
+    share = SHARES[shape.family] + (AMONG_RANKS if recipe.parallel.world_size > 1 else 0)
     size = max(LEAST, int(expected * share))
-    return Guard(
-        -(-size // MIB) * MIB, f"residuals of {shape.family} shapes: {share:.0%} of what is expected"
+    reason = (
+        f"a described {shape.family} step: {share:.0%} of what is expected, at least {format_bytes(LEAST)}"
     )
+    if shape.family != "convnet":
+        free = int(unpressed * (1 + UNPRESSED)) - expected
+        if free > size:
+            size = free
+            reason = f"what the allocator holds unpressed, {format_bytes(unpressed)}, and {UNPRESSED:.1%}"
+    return Guard(-(-size // MIB) * MIB, reason)

@@ -131,7 +131,9 @@ def _sgd(machine: Machine, used: list[Tensor], _state: OptimizerState) -> None:
 
 
 def _momentum(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
-    gradients = [p.grad for p in used if p.grad is not None]
+    """With weight decay, as everybody uses it: gradients plus decayed weights are made anew."""
+    given = [p.grad for p in used if p.grad is not None]
+    gradients = machine.call("aten._foreach_add.List", [*given, *used], [_like(p) for p in given])
     if not state.has_masters and not state.kept[0]:
         # The first step keeps a copy of the gradient as its momentum.
         machine.tape.category = OPTIMIZER
@@ -146,19 +148,34 @@ def _momentum(machine: Machine, used: list[Tensor], state: OptimizerState) -> No
 
 
 def _adafactor(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
+    """One tensor after the other; the host waits for two norms of each."""
     for p, kept in zip(used, state.kept, strict=True):
         assert p.grad is not None
+        _norm_on_host(machine, p)
         machine.call_in_place("aten.mul_.Tensor", p)
         if len(p.shape) > 1:
-            machine.call_in_place("aten.lerp_.Scalar", kept[0], p.grad)
-            machine.call_in_place("aten.lerp_.Scalar", kept[1], p.grad)
-            estimate = machine.call("aten.mul.Tensor", [kept[0], kept[1]], [_like(p)])[0]
+            for factor in kept:
+                spec = (factor.shape, factor.dtype, None, "factor")
+                mean = machine.call("aten.linalg_vector_norm.default", [p.grad], [spec])[0]
+                machine.call_in_place("aten.square_.default", mean)
+                machine.call_in_place("aten.div_.Scalar", mean)
+                machine.call_in_place("aten.lerp_.Scalar", factor, mean)
+                del mean
+            update = machine.call("aten.mul.Tensor", [kept[0], kept[1]], [_like(p)])[0]
+            machine.call_in_place("aten.div_.Tensor", update)
         else:
-            estimate = machine.call("aten.mul.Tensor", [p.grad], [_like(p)])[0]
-        update = machine.call("aten.mul.Tensor", [estimate, p.grad], [_like(p)])[0]
-        del estimate
+            update = machine.call("aten.mul.Tensor", [p.grad], [_like(p)])[0]
+            machine.call_in_place("aten.lerp_.Scalar", kept[0], update)
+        for name in ("clamp_", "rsqrt_", "mul_"):
+            machine.call_in_place(f"aten.{name}.default", update)
+        _norm_on_host(machine, update)
         machine.call_in_place("aten.add_.Tensor", p, update)
         del update
+
+
+def _norm_on_host(machine: Machine, x: Tensor) -> None:
+    length = machine.call("aten.linalg_vector_norm.default", [x], [((), "float32", None, "")])
+    machine.call("aten._local_scalar_dense.default", length, [])
 
 
 _STEPS = {

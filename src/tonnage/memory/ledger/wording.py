@@ -27,6 +27,8 @@ def widths_of(run: Run, recipe: Recipe) -> dict[str, int]:
     }  # fmt: skip
 
 
+MULTIPLES = {"3 q": "q", "2 f": "f"}
+"""Widths that are told as multiples of another."""
 SYMBOL = {"heads": "a", "heads s": "a s", "1": "", "experts": "e", "top": "t", "q + 2 k": "(q + 2 k)"}
 
 
@@ -35,7 +37,8 @@ def per_token(blocks: list[tuple[int, str]], run: Run, recipe: Recipe) -> tuple[
     widths = widths_of(run, recipe)
     totals: dict[str, int] = defaultdict(int)
     rest = 0
-    for size, label in blocks:
+    for size, given in blocks:
+        label = MULTIPLES.get(given, given)
         width = widths.get(label, 0)
         if width and size >= run.tokens * width // 64:
             totals[label] += size
@@ -46,8 +49,8 @@ def per_token(blocks: list[tuple[int, str]], run: Run, recipe: Recipe) -> tuple[
         amount = size / run.tokens / widths[label]
         symbol = SYMBOL.get(label, label)
         terms.append(f"{amount:.4g} {symbol}".strip())
-    if rest:
-        terms.append(f"{rest / run.tokens:.3g}")
+    if rest >= run.tokens:
+        terms.append(f"{rest // run.tokens:,}")
     used = " ".join(SYMBOL.get(label, label) for label in totals)
     letters = sorted(
         {letter for letter in used.replace("(", " ").replace(")", " ").split() if letter in MEANING}

@@ -7,6 +7,7 @@ the library would build. Only fields that change memory or work are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from tonnage.errors import Problem
 from tonnage.memory.shapes.shape import ModelShape, ShapeError, checked
@@ -100,137 +101,92 @@ class _Fields:
         )
 
 
-def _llama_like(
-    fields: _Fields,
-    name: str,
-    kind: str,
-    *,
-    width: int = 4096,
-    inner: int = 11008,
-    layers: int = 32,
-    heads: int = 32,
-    kv_heads: int | None = None,
-    vocabulary: int = 32000,
-    tied: bool = False,
-    head_dim: int | None = None,
-    activation: str = "silu",
-    **more: object,
-) -> ModelShape:
-    hidden = fields.positive("hidden_size", width)
-    num_heads = fields.positive("num_attention_heads", heads)
-    key_heads = fields.positive(
-        "num_key_value_heads",
-        num_heads if kv_heads is None or "num_attention_heads" in fields.config else kv_heads,
-    )
-    if head_dim is None and fields.config.get("head_dim") is None and hidden % num_heads:
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What the library assumes where a decoder's file says nothing."""
+
+    width: int = 4096
+    inner: int = 11008
+    layers: int = 32
+    heads: int = 32
+    kv_heads: int | None = None
+    """Only where the file does not say `num_attention_heads` either; else as many as heads."""
+    vocabulary: int = 32000
+    tied: bool = False
+    head_dim: int | None = None
+    activation: str = "silu"
+
+
+def _llama_like(fields: _Fields, name: str, kind: str, defaults: _Defaults, **options: object) -> ModelShape:
+    hidden = fields.positive("hidden_size", defaults.width)
+    heads = fields.positive("num_attention_heads", defaults.heads)
+    says_heads = "num_attention_heads" in fields.config
+    kv_default = heads if defaults.kv_heads is None or says_heads else defaults.kv_heads
+    if defaults.head_dim is None and fields.config.get("head_dim") is None and hidden % heads:
         raise ShapeError(
             Problem(
                 code="shape-impossible",
                 what="heads do not divide the width",
                 where=fields.where,
-                found=f"{num_heads} heads, hidden_size {hidden}",
+                found=f"{heads} heads, hidden_size {hidden}",
             )
         )
-    rate = fields.rate("attention_dropout", 0.0)
-    options: dict[str, object] = {
-        "activation": fields.text("hidden_activation", fields.text("hidden_act", activation)),
+    chosen: dict[str, object] = {
+        "family": "mixtral" if options.get("experts") else "llama",
+        "intermediate": fields.positive("intermediate_size", defaults.inner),
+        "activation": fields.text("hidden_activation", fields.text("hidden_act", defaults.activation)),
         "qkv_bias": fields.flag("attention_bias", False),
         "out_bias": fields.flag("attention_bias", False),
-        "mlp_bias": fields.flag("mlp_bias", False),
-        **more,
+        **options,
     }
-    return (
-        ModelShape(
-            name=name,
-            family="mixtral" if options.get("experts") else "llama",
-            architecture=kind,
-            layers=fields.positive("num_hidden_layers", layers),
-            hidden=hidden,
-            heads=num_heads,
-            kv_heads=key_heads,
-            head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
-            intermediate=fields.positive("intermediate_size", inner) if "intermediate" not in options else 0,
-            vocabulary=fields.positive("vocab_size", vocabulary),
-            tied=fields.flag("tie_word_embeddings", tied),
-            attention_dropout=rate,
-            **options,  # type: ignore[arg-type]
-        )
-        if "intermediate" not in options
-        else ModelShape(
-            name=name,
-            family="mixtral",
-            architecture=kind,
-            layers=fields.positive("num_hidden_layers", layers),
-            hidden=hidden,
-            heads=num_heads,
-            kv_heads=key_heads,
-            head_dim=fields.positive("head_dim", head_dim or hidden // num_heads),
-            vocabulary=fields.positive("vocab_size", vocabulary),
-            tied=fields.flag("tie_word_embeddings", tied),
-            attention_dropout=rate,
-            **options,  # type: ignore[arg-type]
-        )
+    return ModelShape(
+        name=name,
+        architecture=kind,
+        layers=fields.positive("num_hidden_layers", defaults.layers),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=fields.positive("num_key_value_heads", kv_default),
+        head_dim=fields.positive("head_dim", defaults.head_dim or hidden // heads),
+        vocabulary=fields.positive("vocab_size", defaults.vocabulary),
+        tied=fields.flag("tie_word_embeddings", defaults.tied),
+        attention_dropout=fields.rate("attention_dropout", 0.0),
+        **chosen,  # type: ignore[arg-type]
     )
+
+
+_UNBIASED: dict[str, object] = {"qkv_bias": False, "out_bias": False}
 
 
 def _llama(fields: _Fields, name: str) -> ModelShape:
-    return _llama_like(fields, name, "llama")
+    return _llama_like(fields, name, "llama", _Defaults(), mlp_bias=fields.flag("mlp_bias", False))
 
 
 def _mistral(fields: _Fields, name: str) -> ModelShape:
-    window = (
-        0
-        if "sliding_window" in fields.config and fields.config["sliding_window"] is None
-        else fields.whole("sliding_window", 4096)
-    )
+    unlimited = "sliding_window" in fields.config and fields.config["sliding_window"] is None
+    window = 0 if unlimited else fields.whole("sliding_window", 4096)
     return _llama_like(
-        fields,
-        name,
-        "mistral",
-        inner=14336,
-        kv_heads=8,
-        window=window,
-        qkv_bias=False,
-        out_bias=False,
-        mlp_bias=False,
+        fields, name, "mistral", _Defaults(inner=14336, kv_heads=8), window=window, **_UNBIASED
     )
 
 
 def _qwen2(fields: _Fields, name: str) -> ModelShape:
     return _llama_like(
-        fields,
-        name,
-        "qwen2",
-        inner=22016,
-        vocabulary=151936,
-        qkv_bias=True,
-        out_bias=False,
-        mlp_bias=False,
+        fields, name, "qwen2", _Defaults(inner=22016, vocabulary=151936), qkv_bias=True, out_bias=False
     )
 
 
 def _qwen3(fields: _Fields, name: str) -> ModelShape:
     return _llama_like(
-        fields, name, "qwen3", inner=22016, vocabulary=151936, head_dim=128, qk_norm="head", mlp_bias=False
+        fields, name, "qwen3", _Defaults(inner=22016, vocabulary=151936, head_dim=128), qk_norm="head"
     )
+
+
+_GEMMA = _Defaults(3072, 24576, 28, 16, None, 256000, True, 256, "gelu_pytorch_tanh")
+_LATER_GEMMA = _Defaults(2304, 9216, 26, 8, 4, 256000, True, 256, "gelu_pytorch_tanh")
 
 
 def _gemma(fields: _Fields, name: str) -> ModelShape:
-    return _llama_like(
-        fields,
-        name,
-        "gemma",
-        width=3072,
-        inner=24576,
-        layers=28,
-        heads=16,
-        vocabulary=256000,
-        tied=True,
-        head_dim=256,
-        activation="gelu_pytorch_tanh",
-        embedding_scale=True,
-        mlp_bias=False,
-    )
+    return _llama_like(fields, name, "gemma", _GEMMA, embedding_scale=True)
 
 
 def _gemma2(fields: _Fields, name: str) -> ModelShape:
@@ -238,22 +194,13 @@ def _gemma2(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "gemma2",
-        width=2304,
-        inner=9216,
-        layers=26,
-        heads=8,
-        kv_heads=4,
-        vocabulary=256000,
-        tied=True,
-        head_dim=256,
-        activation="gelu_pytorch_tanh",
+        _LATER_GEMMA,
         embedding_scale=True,
         post_norms=True,
         softcap="final_logit_softcapping" not in fields.config
         or bool(fields.config["final_logit_softcapping"]),
         window=fields.whole("sliding_window", 4096),
         window_every=fields.windowed_layers(2),
-        mlp_bias=False,
     )
 
 
@@ -262,21 +209,12 @@ def _gemma3(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "gemma3",
-        width=2304,
-        inner=9216,
-        layers=26,
-        heads=8,
-        kv_heads=4,
-        vocabulary=262208,
-        tied=True,
-        head_dim=256,
-        activation="gelu_pytorch_tanh",
+        replace(_LATER_GEMMA, vocabulary=262208),
         embedding_scale=True,
         post_norms=True,
         qk_norm="head",
         window=fields.whole("sliding_window", 4096),
         window_every=fields.windowed_layers(6),
-        mlp_bias=False,
     )
 
 
@@ -285,15 +223,11 @@ def _phi3(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "phi3",
-        width=3072,
-        inner=8192,
-        vocabulary=32064,
+        _Defaults(width=3072, inner=8192, vocabulary=32064),
         fused_qkv=True,
-        qkv_bias=False,
-        out_bias=False,
-        mlp_bias=False,
         dropout=fields.rate("resid_pdrop", 0.0),
         window=fields.whole("sliding_window", 0),
+        **_UNBIASED,
     )
 
 
@@ -302,14 +236,11 @@ def _mixtral(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "mixtral",
-        inner=14336,
-        kv_heads=8,
+        _Defaults(inner=14336, kv_heads=8),
         experts=fields.positive("num_local_experts", 8),
         experts_per_token=fields.positive("num_experts_per_tok", 2),
         window=fields.whole("sliding_window", 0),
-        qkv_bias=False,
-        out_bias=False,
-        mlp_bias=False,
+        **_UNBIASED,
     )
 
 
@@ -318,15 +249,10 @@ def _olmoe(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "olmoe",
-        width=2048,
-        inner=2048,
-        layers=16,
-        heads=16,
-        vocabulary=50304,
+        _Defaults(width=2048, inner=2048, layers=16, heads=16, vocabulary=50304),
         qk_norm="full",
         experts=fields.positive("num_experts", 64),
         experts_per_token=fields.positive("num_experts_per_tok", 8),
-        mlp_bias=False,
     )
 
 
@@ -335,16 +261,11 @@ def _qwen3_moe(fields: _Fields, name: str) -> ModelShape:
         fields,
         name,
         "qwen3_moe",
-        width=2048,
-        layers=24,
-        heads=32,
-        kv_heads=4,
-        vocabulary=151936,
+        _Defaults(width=2048, inner=6144, layers=24, kv_heads=4, vocabulary=151936),
         qk_norm="head",
         experts=fields.positive("num_experts", fields.whole("num_local_experts", 128)),
         experts_per_token=fields.positive("num_experts_per_tok", 8),
         intermediate=fields.positive("moe_intermediate_size", 768),
-        mlp_bias=False,
     )
 
 
@@ -434,7 +355,8 @@ def _t5(fields: _Fields, name: str) -> ModelShape:
         head_dim=fields.positive("d_kv", 64),
         intermediate=fields.positive("d_ff", 2048),
         vocabulary=fields.positive("vocab_size", 32128),
-        tied=fields.flag("tie_word_embeddings", True),
+        tied=True,  # the library ties them always; a file that says otherwise only stops the scaling
+        embedding_scale=fields.flag("tie_word_embeddings", True),
         gated=projection.startswith("gated-"),
         activation="gelu_new" if projection == "gated-gelu" else activation,
         dropout=fields.rate("dropout_rate", 0.1),

@@ -1,5 +1,7 @@
-"""Classification networks of torchvision 0.26.0 as words; written by dev/torchvision_networks.py, not by hand."""
-# ruff: noqa: E501 - a word that joins many results is not broken
+"""Classification networks of torchvision 0.26.0 as words.
+
+Written by dev/torchvision_networks.py, not by hand; what the words mean: `networks`.
+"""
 
 from __future__ import annotations
 

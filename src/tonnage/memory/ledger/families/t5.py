@@ -58,7 +58,7 @@ def loss(p: Program, tokens: Tensor, labels: Tensor) -> Tensor:
     shifted = p.machine.call("aten.clone.default", [labels], [(labels.shape, "int64", None, "")])[0]
     x = _stack(p, "decoder", p.shape.decoder_layers, shifted, seen)
     p.machine.tape.enter("head")
-    if p.shape.tied:
+    if p.shape.embedding_scale:
         x = scale(x)
     logits = linear(x, p.weights.get("head", p.weights["embed"]), None, "V")
     p.machine.tape.enter("loss")

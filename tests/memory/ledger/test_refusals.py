@@ -1,0 +1,46 @@
+"""Combinations of model and recipe that no run can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.ledger import shape_estimate
+from tonnage.memory.recipe import Parallel, Recipe
+from tonnage.memory.shapes import ShapeError, find_shape
+
+H200 = find_gpu("h200")
+
+
+def refusal(name: str, **recipe: Any) -> set[str]:
+    assert H200 is not None
+    with pytest.raises(ShapeError) as caught:
+        shape_estimate(find_shape(name), Recipe(**{"micro_batch": 1, **recipe}), H200)
+    return {problem.code for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "code"),
+    [
+        ("gpt2", {}, "recipe-no-sequence"),
+        ("gpt2", {"sequence": 64, "image": 224}, "recipe-image-for-text"),
+        ("gpt2", {"sequence": 2048}, "recipe-sequence-too-long"),
+        ("resnet18", {"sequence": 64}, "recipe-sequence-for-images"),
+        ("resnet18", {"lora_rank": 8}, "recipe-lora-on-convnet"),
+        ("resnet18", {"checkpointing": "full"}, "recipe-checkpointing-convnet"),
+        ("vit_b_16", {"image": 225}, "recipe-image-size"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(tensor=5)}, "recipe-tensor-degree"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(pipeline=99)}, "recipe-pipeline-degree"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(expert=2)}, "recipe-no-experts"),
+        ("mixtral-8x7b", {"sequence": 64, "parallel": Parallel(expert=3)}, "recipe-expert-degree"),
+        ("gpt2", {"sequence": 64, "micro_batch": 0}, "recipe-empty-batch"),
+    ],
+)
+def test_an_impossible_recipe_is_refused_by_name(name: str, recipe: dict[str, Any], code: str) -> None:
+    assert code in refusal(name, **recipe)
+
+
+def test_every_contradiction_is_told_at_once() -> None:
+    assert refusal("gpt2", image=3, micro_batch=0) >= {"recipe-empty-batch", "recipe-image-for-text"}

@@ -1,0 +1,86 @@
+"""Hugging Face configurations and stated dimensions as shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tonnage.memory.shapes import MODEL_TYPES, ShapeError, shape_from_config, shape_from_dimensions
+
+
+@pytest.mark.parametrize("kind", MODEL_TYPES)
+def test_a_file_with_nothing_but_its_type_has_the_librarys_defaults(kind: str) -> None:
+    shape = shape_from_config({"model_type": kind})
+    assert shape.layers > 0
+    assert shape.hidden == shape.heads * shape.head_dim or kind in {
+        "qwen3",
+        "qwen3_moe",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "t5",
+    }
+
+
+def test_key_heads_default_to_heads_where_a_llama_says_only_its_heads() -> None:
+    assert shape_from_config({"model_type": "llama", "num_attention_heads": 16}).kv_heads == 16
+
+
+def test_a_mistral_without_window_has_none() -> None:
+    assert shape_from_config({"model_type": "mistral", "sliding_window": None}).window == 0
+    assert shape_from_config({"model_type": "mistral"}).window == 4096
+
+
+def test_the_text_part_of_a_multimodal_file_is_read() -> None:
+    nested = {"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 3}}
+    assert shape_from_config(nested).layers == 3
+
+
+def test_an_unknown_type_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ShapeError) as caught:
+        shape_from_config({"model_type": "mamba"}, where="config.json")
+    problem = caught.value.problem
+    assert (problem.code, problem.found, problem.where) == ("config-unknown-type", "mamba", "config.json")
+    assert "llama" in (problem.expected or "")
+
+
+def test_a_file_without_type_is_refused() -> None:
+    with pytest.raises(ShapeError, match="config-without-type"):
+        shape_from_config({"hidden_size": 64})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("hidden_size", "wide"), ("num_hidden_layers", 0), ("vocab_size", -1), ("attention_dropout", 2)],
+)
+def test_a_field_that_cannot_be_used_is_named(field: str, value: object) -> None:
+    with pytest.raises(ShapeError, match=field):
+        shape_from_config({"model_type": "llama", field: value})
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(ShapeError, match="heads do not divide"):
+        shape_from_config({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 3})
+    with pytest.raises(ShapeError, match="heads do not divide"):
+        shape_from_config({"model_type": "gpt2", "n_embd": 100, "n_head": 3})
+
+
+def test_key_heads_must_divide_the_heads() -> None:
+    with pytest.raises(ShapeError, match="key heads"):
+        shape_from_config({"model_type": "llama", "num_attention_heads": 32, "num_key_value_heads": 5})
+
+
+def test_dimensions_alone_make_a_model() -> None:
+    shape = shape_from_dimensions(
+        "llama", layers=4, hidden=512, heads=8, kv_heads=2, intermediate=1024, vocabulary=999
+    )
+    assert (shape.layers, shape.hidden, shape.head_dim, shape.kv_heads) == (4, 512, 64, 2)
+
+
+def test_a_convnet_needs_a_name() -> None:
+    with pytest.raises(ShapeError, match="shape-needs-name"):
+        shape_from_dimensions("convnet", layers=50)
+
+
+def test_a_dimension_the_family_does_not_have_is_refused() -> None:
+    with pytest.raises(ShapeError, match="experts"):
+        shape_from_dimensions("gpt2", experts=8)

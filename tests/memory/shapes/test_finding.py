@@ -1,0 +1,53 @@
+"""Models by name."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from tonnage.memory.ledger.families.catalogue import family_of
+from tonnage.memory.shapes import ModelShape, ShapeError, find_shape, preset_names
+from tonnage.memory.shapes.networks import network_shape, network_weights
+
+REAL_COUNTS: dict[str, int] = json.loads((Path(__file__).parent / "real_counts.json").read_text())
+"""Parameters of the models as transformers 5.17 and torchvision 0.26 build them."""
+
+
+def weights_of(shape: ModelShape) -> int:
+    return sum(prod(size) for _, size in family_of(shape).weights(shape, 1))
+
+
+@pytest.mark.parametrize("name", sorted(REAL_COUNTS))
+def test_a_preset_has_exactly_the_weights_of_the_real_model(name: str) -> None:
+    assert weights_of(find_shape(name)) == REAL_COUNTS[name]
+
+
+def test_every_network_of_torchvision_has_exactly_its_weights() -> None:
+    networks = [
+        name for name in preset_names() if (found := network_shape(name)) and found.family == "convnet"
+    ]
+    assert len(networks) >= 74
+    wrong = [name for name in networks if weights_of(find_shape(name)) != network_weights(name)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["vit-b-16", "vit_b_16", "ViT_B-16", "resnet50", "ResNet50", "swin-v2-t"])
+def test_dashes_underscores_and_case_are_alike(name: str) -> None:
+    assert find_shape(name).name.replace("_", "-") == name.lower().replace("_", "-")
+
+
+def test_a_repository_before_the_name_does_not_matter() -> None:
+    assert find_shape("meta-llama/Llama-3.1-8B") == find_shape("llama-3.1-8b")
+
+
+def test_an_unknown_name_is_refused_with_near_ones() -> None:
+    with pytest.raises(ShapeError) as caught:
+        find_shape("lama-3-8b")
+    problem = caught.value.problem
+    assert problem.code == "shape-unknown-name"
+    assert problem.found == "lama-3-8b"
+    assert problem.hint is not None
+    assert "llama-3-8b" in problem.hint
