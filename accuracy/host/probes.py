@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -241,12 +242,23 @@ def training(ranks: int, folder: str, **how: Any) -> None:
     ]
     for process in started:
         process.start()
+    threading.Thread(target=_give_up_with, args=(started,), daemon=True).start()
     for name in ("imported", "loaded", "trained", "saved"):
         barrier.wait()
         mark(name, **(queue.get() if name == "saved" else {}))
         barrier.wait()
     for process in started:
         process.join()
+
+
+def _give_up_with(ranks: list[Any]) -> None:
+    """A rank that is killed leaves the others waiting for ever: end with it."""
+    while not all(rank.exitcode == 0 for rank in ranks):
+        if any(rank.exitcode not in (None, 0) for rank in ranks):
+            for rank in ranks:
+                rank.kill()
+            os._exit(1)
+        time.sleep(0.2)
 
 
 def _train(rank: int, ranks: int, folder: str, how: dict[str, Any], barrier: Any, queue: Any) -> None:

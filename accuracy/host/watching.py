@@ -99,7 +99,7 @@ class Cgroup:
 
     def remove(self) -> None:
         """Take it away again; its processes have ended, the kernel may need a moment to notice."""
-        for _ in range(100):
+        for _ in range(500):
             with suppress(OSError):
                 self.path.rmdir()
                 return

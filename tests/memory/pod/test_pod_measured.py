@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accuracy.host.predicting import predicted_wish
 
 from tonnage.memory.pod import CheckpointWish, LoaderWish, PodWish, pod_needs
 from tonnage.memory.pod import constants as c
@@ -15,7 +16,9 @@ from tonnage.memory.pod.rounding import pinned_block
 
 HOST = Path(__file__).parents[3] / "accuracy" / "host"
 MIB = 1024**2
-CASES: dict[str, Any] = json.loads((HOST / "measured.json").read_text())["cases"]
+TABLE: dict[str, Any] = json.loads((HOST / "measured.json").read_text())
+CASES: dict[str, Any] = TABLE["cases"]
+LIMITS: dict[str, Any] = TABLE["limits"]
 ON_GPU: dict[str, Any] = json.loads((HOST / "on_gpu.json").read_text())["marks"]
 
 
@@ -212,50 +215,44 @@ def test_pinned_memory_comes_in_powers_of_two_and_stays(mib: int, before: str) -
 
 # -- whole runs, predicted and then measured; nothing was fitted to these
 
+FILES = ("page cache floor", "pages being written")
 RUNS = [name for name in CASES if name.startswith("run ")]
-
-
-def a_wish(case: str) -> PodWish:
-    """The run as a wish: on the CPU, weights, gradients and AdamW's two moments are all in host memory."""
-    said, told = CASES[case]["arguments"], "MALLOC_MMAP_THRESHOLD_" in CASES[case]["environment"]
-    weights, ranks = said["width"] ** 2 * 4 * said["layers"], said["ranks"]
-    batch = said["batch_mib"] * MIB
-    is_behind = said["save"] == "async"
-    return PodWish(
-        ranks=ranks,
-        parameter_bytes=weights,
-        largest_tensor_bytes=said["width"] ** 2 * 4,
-        loading="built and read" if said["load"] == "bin" else "built",
-        host_state_bytes=ranks * 4 * weights,
-        uses_transformers=False,
-        loader=LoaderWish(
-            workers=said["workers"], prefetch=said["prefetch"], batch_bytes=batch, sample_bytes=batch // 8,
-            malloc_is_told=told,
-        ),
-        checkpoint=CheckpointWish(
-            saving="background" if is_behind else "streamed", bytes=3 * weights * (ranks if is_behind else 1)
-        ),
-    )  # fmt: skip
 
 
 def _without_files(wish: PodWish) -> int:
     """The need without file pages and margin: what cannot be reclaimed."""
-    files = ("page cache floor", "pages being written")
     phases = [parts for _, parts in pod_needs(wish).phases]
-    return max(sum(part.amount for part in parts if part.name not in files) for parts in phases)
+    return max(sum(part.amount for part in parts if part.name not in FILES) for parts in phases)
 
 
 @pytest.mark.parametrize("case", RUNS)
 def test_a_whole_run_fits_into_what_was_predicted_for_it(case: str) -> None:
     measured = max(mark["peak_firm"] for mark in CASES[case]["marks"])
-    need = pod_needs(a_wish(case)).ram
 
-    assert measured <= need.amount
-    assert measured == pytest.approx(_without_files(a_wish(case)), rel=0.25)
+    assert measured <= pod_needs(predicted_wish(CASES[case])).ram.amount
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_a_whole_run_holds_within_a_tenth_of_what_was_predicted_while_it_trains(case: str) -> None:
+    measured = marks(case)["trained"]["peak_firm"]
+    steady = pod_needs(predicted_wish(CASES[case])).phase("steady")
+
+    assert measured == pytest.approx(sum(part.amount for part in steady if part.name not in FILES), rel=0.1)
 
 
 @pytest.mark.parametrize("case", RUNS)
 def test_shared_memory_of_a_whole_run_fits_into_what_was_predicted(case: str) -> None:
     measured = max(mark["peak"]["shmem"] for mark in CASES[case]["marks"])
 
-    assert measured <= pod_needs(a_wish(case)).shm.amount
+    assert measured <= pod_needs(predicted_wish(CASES[case])).shm.amount
+
+
+@pytest.mark.parametrize("case", list(LIMITS))
+def test_a_run_lives_under_the_limit_it_was_given_and_dies_well_below(case: str) -> None:
+    tried = LIMITS[case]
+    need = pod_needs(predicted_wish(CASES[case])).ram.amount
+
+    assert tried["lived"]["limit"] <= need
+    assert tried["lived"]["exit_code"] == 0
+    assert tried["died"]["limit"] < 0.8 * tried["lived"]["limit"]
+    assert tried["died"]["exit_code"] != 0
