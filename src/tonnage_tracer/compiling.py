@@ -28,7 +28,9 @@ _AUTOTUNE = (
     "kernels are chosen by timing them while compiling; the library's are taken here, and memory used while timing "
     "is not counted"
 )
-_CUDA_GRAPHS = "CUDA graphs keep their memory in a pool of their own, counted as one that never shares with others"
+_CUDA_GRAPHS = (
+    "CUDA graphs keep their memory in a pool of their own, counted as one that never shares with others"
+)
 
 
 @contextlib.contextmanager
