@@ -12,9 +12,9 @@ from solver_builders import GIB, AWorld, a_setup
 from tonnage.planning.solver.explaining import steps_between, untouched
 from tonnage.planning.solver.fixing import single_fixes
 from tonnage.planning.solver.judging import Outcome, Remembering
-from tonnage.planning.solver.searching import by_bisection, search
+from tonnage.planning.solver.searching import by_bisection, lazily, search
 from tonnage.planning.solver.setup import Devices, micro_batches
-from tonnage.planning.solver.space import Space, only, setups
+from tonnage.planning.solver.space import Space, leanest, only, setups
 
 worlds = st.builds(
     AWorld,
@@ -98,6 +98,33 @@ def test_bisection_finds_the_same_where_larger_micro_batches_are_faster(space: S
     assert (solution.best is None) == (dear.best is None)
     if solution.best is not None and dear.best is not None:
         assert dear.best.cost == pytest.approx(solution.best.cost)
+
+
+@settings(max_examples=200, deadline=None)
+@given(spaces(), worlds)
+def test_lazy_search_finds_the_same_where_larger_micro_batches_are_faster(
+    space: Space, world: AWorld
+) -> None:
+    steady = replace(world, jitter=(0.0,))
+    every, lazy = brute_force(space, steady), lazily(space, steady)
+
+    assert (lazy.best is None) == (not every)
+    if lazy.best is not None:
+        assert lazy.best.rank[:3] == every[0].rank[:3]
+
+
+@settings(max_examples=150, deadline=None)
+@given(spaces(), worlds)
+def test_nothing_takes_less_memory_than_the_leanest(space: Space, world: AWorld) -> None:
+    lean = leanest(space)
+    rooms = [room.required for setup in setups(space) if (room := world.room(setup)) is not None]
+    same_devices = len({devices.count for devices in space.devices}) == 1 and len(space.shardings) == 1
+    if lean is None or not same_devices:
+        return
+
+    room = world.room(lean)
+    assert room is not None
+    assert room.required == min(rooms)
 
 
 def test_bisection_asks_few_questions() -> None:

@@ -386,8 +386,23 @@ def test_half_a_gpu_is_answered_with_slice_share_and_the_price_of_the_idle_half(
 
     assert answers["slice"].resource == "nvidia.com/mig-3g.40gb"
     assert answers["slice"].rate == 5_000_000
-    assert answers["shared"].isolation.startswith("memory is not isolated")
+    assert answers["slice"].nodes == 0  # nobody has cut a GPU so
     assert answers["whole"].idle_rate == 5_000_000
+    assert plan.parts[0].how == "whole"
+
+
+def test_slices_and_shares_that_nodes_offer_come_first() -> None:
+    found = [*priced("8xh100=1", 80), *priced("4xa100-40=2+mig=3g.20gb", 8), *priced("1xl4=1+shared=2", 1)]
+    plan = make_plan(
+        a_workload(gpus=0.5, types=(), run=train(microBatch=1)),
+        sources(AnEstimator(states=5, activations=1)),
+        snapshot=a_snapshot(found),
+    )
+    first, second = plan.parts[:2]
+
+    assert (first.how, first.gpu, first.rate, first.nodes) == ("shared", "l4", 500_000, 1)
+    assert first.isolation.startswith("memory is not isolated")
+    assert (second.how, second.gpu, second.profile, second.rate) == ("slice", "a100-40", "3g.20gb", 1_000_000)
 
 
 def test_queues_are_asked_when_there_are_any() -> None:

@@ -15,7 +15,7 @@ from tonnage.reporting.text import one_line
 LABEL = 14
 INDENT = "  "
 _GLUE = "\x00"
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|s|h|d|min|MiB|GiB|TiB|GPUs?|cores?)\b|%)")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|h|d|min|MiB|GiB|TiB|GPUs?|cores?)\b|%)")
 """A figure and its unit stay on one line."""
 WIDEST = 100
 """Lines longer than this are hard to read, however wide the terminal is."""

@@ -46,6 +46,33 @@ def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
     return tuple(_offer(name, count, members, price_of) for (name, count), members in sorted(groups.items()))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOffer:
+    """Parts of GPUs of one type and kind on offer: a MIG profile, or `shared`."""
+
+    gpu: str
+    part: str
+    nodes: int
+    price: Price | None
+    """Of one part: a node is paid for whole, so each costs its share of it."""
+
+
+def part_offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[PartOffer, ...]:
+    """Slices and shares of GPUs, by type and kind."""
+    groups: dict[tuple[str, str, int], list[Node]] = {}
+    for node in nodes:
+        if is_usable(node):
+            for part, count in devices_of(node).items():
+                if part and count:
+                    groups.setdefault((gpu_type_of(node), part, count), []).append(node)
+    found = []
+    for (name, part, count), members in sorted(groups.items()):
+        price = price_of(members[0])
+        each = None if price is None else price.times(1, of=count)
+        found.append(PartOffer(gpu=name, part=part, nodes=len(members), price=each))
+    return tuple(found)
+
+
 def gpu_prices(found: Iterable[Offer]) -> Mapping[str, Price]:
     """The price of one GPU by type: the cheapest offer of it, up to the dearest."""
     prices: dict[str, Price] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tonnage.cluster.scheduling import ClusterView, view_of
 from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
-from tonnage.planning.catalogue import Offer, PriceOf, offers
+from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, part_offers
 from tonnage.planning.placing import emptied
 from tonnage.planning.workload import Unknown
 
@@ -28,11 +28,13 @@ class Ground:
     view: ClusterView
     empty: ClusterView
     offered: tuple[Offer, ...]
+    parts: tuple[PartOffer, ...]
 
     @classmethod
     def of(cls, snapshot: Snapshot, price_of: PriceOf) -> Ground:
         view = view_of(snapshot)
-        return cls(snapshot, view, emptied(view), offers(snapshot.nodes, price_of))
+        found = offers(snapshot.nodes, price_of)
+        return cls(snapshot, view, emptied(view), found, part_offers(snapshot.nodes, price_of))
 
     @property
     def sees_all_pods(self) -> bool:

@@ -12,7 +12,7 @@ from tonnage.planning.placing import Wanted, place_gang
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.fixing import single_fixes
 from tonnage.planning.solver.setup import Setup
-from tonnage.planning.solving import solve
+from tonnage.planning.solving import find_leanest
 from tonnage.planning.tolerating import taint_text, tolerating
 from tonnage.planning.verdict import (
     Obstacle,
@@ -55,7 +55,7 @@ def _memory(situation: Situation) -> list[Obstacle]:
     fixes = single_fixes(space, scales_of(situation), enough=ENOUGH_FIXES)
     if fixes:
         return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
-    best = solve(situation).solution.best if plan.fit is None else None
+    best = find_leanest(situation) if plan.fit is None else None
     changes = (_together(best.setup, best.room.required, situation),) if best is not None else ()
     return [Obstacle(why, changes)]
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
+from tonnage.cluster.gpus import GpuType
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.cost.price import Price
 from tonnage.planning.answers import (
@@ -49,7 +50,7 @@ from tonnage.planning.recipes import samples_per_step
 from tonnage.planning.risking import CheckpointPlan, plan_checkpoints, save_seconds
 from tonnage.planning.shares import Share, Stranding, strandings
 from tonnage.planning.situation import Situation
-from tonnage.planning.solver.parts import PartAnswer, part_answers
+from tonnage.planning.solver.parts import OnOffer, PartAnswer, part_answers, part_answers_on
 from tonnage.planning.sources import PodFigures, Sources
 from tonnage.planning.spending import budget_of
 from tonnage.planning.verdict import verdict_of
@@ -321,11 +322,23 @@ def _parts(workload: Workload, chosen: Candidate | None, ground: Ground | None) 
     wish = workload.trainer.gpus
     if not wish.is_fraction or chosen is None:
         return ()
-    types = candidate_types(workload, ground.snapshot if ground else None)
-    prices = gpu_prices(ground.offered) if ground else {}
-    rates = {gpu.name: prices[gpu.name].low if gpu.name in prices else None for gpu in types}
     estimate = chosen.memory.estimate
-    return tuple(part_answers(estimate.required if estimate else None, wish.milli, types, rates))
+    required = estimate.required if estimate else None
+    types = candidate_types(workload, ground.snapshot if ground else None)
+    if ground is None:
+        return tuple(part_answers(required, wish.milli, types))
+    return tuple(part_answers_on(required, wish.milli, [_on_offer(gpu, ground) for gpu in types]))
+
+
+def _on_offer(gpu: GpuType, ground: Ground) -> OnOffer:
+    prices = gpu_prices(ground.offered)
+    whole = sum(offer.nodes for offer in ground.offered if offer.gpu == gpu.name)
+    parts = tuple(
+        (offer.part, offer.nodes, offer.price.low if offer.price else None)
+        for offer in ground.parts
+        if offer.gpu == gpu.name
+    )
+    return OnOffer(gpu, whole, prices[gpu.name].low if gpu.name in prices else None, parts)
 
 
 def _effective(

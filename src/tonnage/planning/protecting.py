@@ -89,7 +89,8 @@ def _at_risk(cost: Cost, plan: CheckpointPlan | None) -> int | None:
     if plan is None or cost.per_hour is None or cost.per_hour_high is None:
         return None
     price = Price(low=cost.per_hour, high=cost.per_hour_high)
-    return work_at_risk(price, interval_seconds=plan.interval_seconds, save_seconds=plan.save_seconds or 0.0)
+    most = work_at_risk(price, interval_seconds=plan.interval_seconds, save_seconds=plan.save_seconds or 0.0)
+    return most if cost.total is None else min(most, round(cost.total.p90))  # no more than there is
 
 
 def _late_death(cost: Cost) -> int | None:

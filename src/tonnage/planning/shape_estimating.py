@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError
 from tonnage.memory.estimate import Estimate, Interval, Mode
-from tonnage.memory.ledger import shape_estimate, shape_trace
-from tonnage.memory.recipe import Recipe
+from tonnage.memory.ledger import shape_estimate
 from tonnage.memory.shapes import ModelShape
-from tonnage.planning.estimating import CannotEstimate, repeated
+from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
 from tonnage.timing.collective import Interconnect
-from tonnage.timing.step import step_time
+from tonnage.timing.shape import shape_step_time
 
 KNOBS = (
     "micro_batch", "accumulation", "checkpointing", "precision", "optimizer", "sharding", "tensor", "offload",
@@ -35,34 +32,21 @@ class ShapeEstimator:
         return KNOBS
 
     def estimate(self, setup: Setup) -> Estimate:
-        """Memory and time of one rank; raise CannotEstimate with what does not go together.
-
-        What a step holds does not depend on how often a micro-batch is repeated after the second time.
-        """
-        gpu = _gpu(setup)
+        """Memory and time of one rank; raise CannotEstimate with what does not go together."""
         seconds = self.seconds(setup)
         try:
-            return shape_estimate(self._shape, _repeating(setup, 2), gpu, step_seconds=seconds)
+            return shape_estimate(self._shape, setup.recipe, _gpu(setup), step_seconds=seconds)
         except TonnageError as error:
             raise _cannot(error) from error
 
     def seconds(self, setup: Setup) -> Interval | None:
-        """Time of one step; that of many micro-batches follows from one and two."""
-        times = setup.recipe.accumulation
-        once = self._seconds_of(setup, 1)
-        return once if times == 1 else repeated(once, self._seconds_of(setup, 2), times)
-
-    def _seconds_of(self, setup: Setup, times: int) -> Interval:
-        gpu = _gpu(setup)
+        """Time of one step; raise CannotEstimate likewise."""
         try:
-            trace = shape_trace(self._shape, replace(setup.recipe, accumulation=times), gpu.name)
+            return shape_step_time(
+                self._shape, setup.recipe, _gpu(setup), interconnect=interconnect_of(setup)
+            )
         except TonnageError as error:
             raise _cannot(error) from error
-        return step_time(trace, gpu, interconnect=interconnect_of(setup))
-
-
-def _repeating(setup: Setup, most: int) -> Recipe:
-    return replace(setup.recipe, accumulation=min(setup.recipe.accumulation, most))
 
 
 def _gpu(setup: Setup) -> GpuType:

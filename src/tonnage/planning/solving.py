@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tonnage.planning.situation import Situation, scales_of, space_of
-from tonnage.planning.solver.judging import Remembering
-from tonnage.planning.solver.searching import Solution, by_bisection, search
-from tonnage.planning.solver.space import Space
+from tonnage.planning.solver.judging import Outcome, Remembering
+from tonnage.planning.solver.searching import Solution, by_bisection, lazily, search
+from tonnage.planning.solver.space import Space, leanest, setups
 
 GPUS = "gpus"
+SMALL_SPACE = 12
+"""Up to so many setups every one is timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,44 @@ def solve(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Solve
     assert space is not None
     assert estimator is not None
     judge = Remembering(scales_of(situation))
-    find = by_bisection if estimator.mode == "exact" else search
     considered = 0
     solution, stage = Solution(None), space
     for stage in _stages(situation, space, allow):
-        solution = find(stage, judge)
+        if not _is_hopeful(stage, judge):
+            continue
+        solution = _find(stage, judge, is_exact=estimator.mode == "exact")
         considered += solution.considered
         if solution.best is not None:
             break
     return Solved(replace(solution, considered=considered), stage, judge)
+
+
+def find_leanest(situation: Situation) -> Outcome | None:
+    """The setup with least memory that still fits and keeps the devices: an answer, not the cheapest one."""
+    space = space_of(situation, others=False)
+    if space is None:
+        return None
+    judge = Remembering(scales_of(situation))
+    for stage in _stages(situation, space, frozenset({GPUS})):
+        setup = leanest(stage)
+        outcome = None if setup is None else judge.outcome(setup)
+        if outcome is not None and outcome.room.fits and judge.obstacle(outcome.setup) is None:
+            return outcome
+    return None
+
+
+def _find(stage: Space, judge: Remembering, *, is_exact: bool) -> Solution:
+    if is_exact:
+        return by_bisection(stage, judge)
+    is_small = sum(1 for _ in setups(stage)) <= SMALL_SPACE
+    return search(stage, judge) if is_small else lazily(stage, judge)
+
+
+def _is_hopeful(stage: Space, judge: Remembering) -> bool:
+    """Whether the leanest setup fits: if not even that does, the others need not be asked."""
+    setup = leanest(stage)
+    room = None if setup is None else judge.room(setup)
+    return room is None or room.fits or stage.base.devices not in stage.devices
 
 
 def _names_gpus(situation: Situation) -> bool:
@@ -57,9 +88,8 @@ def _stages(situation: Situation, space: Space, allow: frozenset[str]) -> Iterat
     gentle = replace(fused, offloads=(base.offload,), tensor=(base.parallel.tensor,))
     yield gentle
     yield replace(fused, offloads=(base.offload,))
-    yield fused
+    yield replace(fused, tensor=(base.parallel.tensor,))
     wider = None if GPUS in allow else space_of(situation, allow=allow, others=True)
     if wider is not None and len(wider.devices) > len(space.devices):
         elsewhere = tuple(devices for devices in wider.devices if devices not in space.devices)
         yield replace(gentle, devices=elsewhere)
-        yield replace(fused, devices=elsewhere)

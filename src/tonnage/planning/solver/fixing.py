@@ -16,6 +16,9 @@ from tonnage.planning.solver.searching import largest_that_fits
 from tonnage.planning.solver.setup import Devices, Setup, rebatched
 from tonnage.planning.solver.space import Space, cuts
 
+MOST_DEVICES = 4
+"""Devices tried, from the nearest to what was asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fix:
@@ -78,7 +81,7 @@ def _turned(knob: Knob, space: Space, judge: Remembering) -> Iterator[Setup]:
     values = space_values(knob, space)
     if knob == "devices":
         near = sorted(space.devices, key=lambda devices: _strangeness(devices, base.devices, judge))
-        values = tuple(near)
+        values = tuple(near[:MOST_DEVICES])
     for value in values:
         if value == value_of(knob, base):
             continue

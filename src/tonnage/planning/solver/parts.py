@@ -15,7 +15,7 @@ less so, which makes the figure an upper bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tonnage.cluster.gpu_facts import facts_of
@@ -44,18 +44,46 @@ class PartAnswer:
     """Micro-dollars per hour of the part that is paid for."""
     idle_rate: int = 0
     """Of those, for the part that is not asked for."""
+    nodes: int | None = None
+    """Nodes that offer it; None where no cluster was looked at."""
 
 
-def part_answers(
-    required: int | None, milli: int, gpus: Sequence[GpuType], rates: dict[str, int | None]
-) -> list[PartAnswer]:
-    """Every answer to a wish for part of a GPU, those that fit first, the cheapest first."""
+@dataclass(frozen=True, slots=True)
+class OnOffer:
+    """What a cluster offers of one GPU type: nodes with whole ones, and parts by kind with nodes and price."""
+
+    gpu: GpuType
+    whole_nodes: int
+    whole_rate: int | None
+    parts: tuple[tuple[str, int, int | None], ...] = ()
+    """MIG profile or `shared`, nodes that have it, micro-dollars per hour of one."""
+
+
+def part_answers(required: int | None, milli: int, gpus: Sequence[GpuType]) -> list[PartAnswer]:
+    """Every answer to a wish for part of a GPU where no cluster is known, the smallest slice first."""
     answers: list[PartAnswer] = []
     for gpu in gpus:
-        rate = rates.get(gpu.name)
-        answers += [_slice(gpu, profile, required, rate) for profile in _offered(gpu, required, milli)]
-        answers.append(_shared(gpu, required, milli, rate))
-        answers.append(_whole(gpu, required, milli, rate))
+        answers += [_slice(gpu, profile, required, None) for profile in _offered(gpu, required, milli)]
+        answers.append(_shared(gpu, required, milli, None))
+        answers.append(_whole(gpu, required, milli, None))
+    return sorted(answers, key=_preference)
+
+
+def part_answers_on(required: int | None, milli: int, there: Sequence[OnOffer]) -> list[PartAnswer]:
+    """The same on a cluster: what its nodes offer, and what their GPUs could be cut into; offered ones first."""
+    answers: list[PartAnswer] = []
+    for offer in there:
+        gpu = offer.gpu
+        for part, nodes, rate in offer.parts:
+            profile = gpu.mig_profile(part)
+            if profile is not None:
+                answers.append(replace(_slice(gpu, profile, required, None), nodes=nodes, rate=rate))
+            elif part == "shared":
+                answers.append(replace(_shared(gpu, required, milli, None), nodes=nodes, rate=rate))
+        if offer.whole_nodes:
+            could = [_slice(gpu, one, required, offer.whole_rate) for one in _offered(gpu, required, milli)]
+            answers += [replace(answer, nodes=0) for answer in could]
+            answers.append(replace(_whole(gpu, required, milli, offer.whole_rate), nodes=offer.whole_nodes))
     return sorted(answers, key=_preference)
 
 
@@ -127,4 +155,5 @@ def _whole(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> 
 
 def _preference(answer: PartAnswer) -> tuple[object, ...]:
     order = {"slice": 0, "shared": 1, "whole": 2}
-    return (not answer.fits, answer.rate is None, answer.rate or 0, order[answer.how], answer.gpu)
+    is_missing = answer.nodes == 0
+    return (not answer.fits, is_missing, answer.rate is None, answer.rate or 0, order[answer.how], answer.gpu)

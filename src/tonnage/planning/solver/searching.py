@@ -1,16 +1,22 @@
-"""Find the cheapest setup that fits, without asking for the memory of every one.
+"""Find the cheapest setup that fits, without asking about every one.
 
-Two ways to the same answer. Where time is cheap to ask, setups are taken in order of what a step costs and
-the first that fits is the cheapest: memory is asked only down to there, and once a micro-batch did not fit,
-no larger one of its kind is asked again. Where every answer costs a trace, the largest micro-batch that fits
-is found by bisection in each kind, and only those are compared (`by_bisection`): a larger micro-batch is
-taken to be no slower, which holds as long as it keeps the GPU busier.
+Three ways to the same answer, by what an answer costs:
+
+    search        every setup is timed and taken in order of cost; the first that fits is the cheapest. Nothing is
+                  assumed of time, so this is what small spaces get.
+    lazily        only the largest micro-batch of each kind is timed at first, as the best that kind can do; smaller
+                  ones are found by bisection when a kind's turn comes.
+    by_bisection  where time costs a trace as memory does: the largest micro-batch that fits, of every kind.
+
+The last two take a larger micro-batch to be no slower, which holds as long as it keeps the GPU busier. All of
+them ask for memory only where it decides, and never about a micro-batch above one that did not fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import groupby
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
@@ -64,6 +70,38 @@ def search(space: Space, judge: Judge) -> Solution:
         if len({outcome.setup.kind for outcome in found}) > RUNNERS_UP:
             break
     return _solution(found, len(priced), asked, tuple(obstacles))
+
+
+def lazily(space: Space, judge: Judge) -> Solution:
+    """The same for large spaces: kinds wait in line by the best they could do."""
+    remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
+    line: list[tuple[tuple[bool, float, int], int, int, bool]] = []
+    sizes_of = [cuts(kind, space) for kind in kinds(space)]
+    for number, sizes in enumerate(sizes_of):
+        if sizes:
+            heappush(line, (_price(sizes[-1], remembering), number, len(sizes) - 1, False))
+    found: list[Outcome] = []
+    obstacles: dict[str, None] = {}
+    asked = 0
+    while line and len(found) <= RUNNERS_UP:
+        _, number, index, is_known = heappop(line)
+        sizes = sizes_of[number]
+        outcome = remembering.outcome(sizes[index])
+        asked += not is_known
+        if outcome is None:
+            continue
+        if not outcome.room.fits:
+            smaller, questions = largest_that_fits(sizes[:index], remembering)
+            asked += questions
+            if smaller is not None:
+                place = sizes.index(smaller.setup)
+                heappush(line, (_price(smaller.setup, remembering), number, place, True))
+        elif (obstacle := remembering.obstacle(outcome.setup)) is not None:
+            obstacles[obstacle] = None
+        else:
+            found.append(outcome)
+    ordered = sorted(found, key=lambda outcome: _order(outcome, space.base))
+    return _solution(ordered, sum(map(len, sizes_of)), asked, tuple(obstacles))
 
 
 def by_bisection(space: Space, judge: Judge) -> Solution:

@@ -93,6 +93,28 @@ def cuts(kind: Setup, space: Space) -> list[Setup]:
     return [replace(kind, recipe=recipe) for recipe in recipes if recipe is not None]
 
 
+def leanest(space: Space) -> Setup | None:
+    """The setup of the space that takes least memory, as far as one can know without asking."""
+    order = {"ddp": 0, "zero1": 1, "zero2": 2, "hsdp": 3, "zero3": 4, "fsdp": 5}
+    best: tuple[tuple[int, ...], Setup] | None = None
+    for kind in kinds(space):
+        smallest = cuts(kind, space)[:1]
+        if not smallest:
+            continue
+        recipe, parallel = kind.recipe, kind.recipe.parallel
+        rank = (
+            OFFLOADS.index(recipe.offload),
+            parallel.tensor
+            * (parallel.fsdp if parallel.fsdp > 1 else parallel.ddp if parallel.zero == 3 else 1),
+            order[kind.sharding],
+            CHECKPOINTING.index(recipe.checkpointing),
+            recipe.optimizer == "adamw-fused",
+        )
+        if best is None or rank > best[0]:
+            best = rank, smallest[0]
+    return best[1] if best else None
+
+
 def _recipes(like: Recipe, space: Space) -> Iterator[Recipe]:
     for checkpointing in space.checkpointing:
         for precision in space.precisions:

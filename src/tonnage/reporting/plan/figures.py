@@ -12,10 +12,12 @@ def short_time(seconds: float) -> str:
     """A time in the unit people plan in.
 
     >>> short_time(0.31), short_time(40), short_time(5_760), short_time(112_000), short_time(2_000_000)
-    ('0.31 s', '40 s', '96 min', '31 h', '23 d')
+    ('310 ms', '40 s', '96 min', '31 h', '23 d')
     """
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
     if seconds < 1:
-        return f"{seconds:.2g} s"
+        return f"{seconds * 1000:.0f} ms"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

@@ -238,7 +238,7 @@ def _takes(time: TimeView) -> Iterator[Row]:
         return
     pace = f"{short_time(time.step_seconds.p50)} per step"
     if time.per_second:
-        pace += f", {time.per_second:,.0f} {time.unit} per second"
+        pace += f", {time.per_second:,.0f} {time.unit}/s"
     first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
     lines = [first]
     if time.loader_seconds is not None:
@@ -307,7 +307,11 @@ def _parts(view: PlanView) -> Iterator[Row]:
         slower = f", up to {part.slower:.1f} x as long" if part.slower > 1.05 else ""
         first = f"{words[part.how]} {name}: {gib(part.memory)}{price}{idle}{slower}"
         state, mood = ("fits", "good") if part.fits else ("does not fit", "bad")
-        yield Row("" if index else "Part of one", (first, part.isolation), state, mood)  # type: ignore[arg-type]
+        here = {None: "", 0: "; no node is cut or shared so"}.get(part.offered_by, "")
+        if part.offered_by:
+            here = f"; on {part.offered_by} node{'' if part.offered_by == 1 else 's'} here"
+        lines = (first, part.isolation + here)
+        yield Row("" if index else "Part of one", lines, state, mood)  # type: ignore[arg-type]
 
 
 def _reasons(view: PlanView) -> Iterator[Row]:
@@ -322,7 +326,10 @@ def _warnings(view: PlanView) -> Iterator[Row]:
 
 def _unknown(view: PlanView) -> Iterator[Row]:
     shared: dict[str, list[str]] = {}
+    said = view.gpu_memory.note
     for item in view.unknown:
+        if item.what == "model" and said:
+            continue  # told where GPU memory is
         shared.setdefault(item.why, []).append(item.what)
     if shared:
         lines = tuple(f"{', '.join(whats)}: {why}" for why, whats in shared.items())

@@ -304,6 +304,7 @@ def _part(part: PartAnswer) -> PartView:
         slower=part.slower,
         per_hour=part.rate,
         idle_per_hour=part.idle_rate,
+        offered_by=part.nodes,
     )
 
 

@@ -193,6 +193,7 @@ class PartView(View, frozen=True):
     slower: float
     per_hour: int | None
     idle_per_hour: int
+    offered_by: int | None
 
 
 class AlternativeView(View, frozen=True):
