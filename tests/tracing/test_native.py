@@ -123,5 +123,5 @@ def test_the_libraries_load_on_every_linux_the_wheel_is_tagged_for(library: Path
 
     needed = [tuple(map(int, found.split("."))) for found in re.findall(r"@GLIBC_([\d.]+)", told)]
 
-    assert needed
-    assert max(needed) <= (2, 17)
+    assert all(version <= (2, 17) for version in needed)
+    assert needed or library.name == "libnvidia-ml.so.1"  # the only one that needs nothing
