@@ -24,6 +24,7 @@ class Phases:
 
     def __init__(self) -> None:
         self.current = BUILD
+        self._before_optimizer = BUILD
         self.around_backward: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
         self.before_backward: list[Callable[[], None]] = []
         self.after_backward: list[Callable[[], None]] = []
@@ -75,13 +76,13 @@ class Phases:
         for told in self.before_optimizer:
             told(optimizer)
         if self.current != BUILD:
-            self.current = OPTIMIZER
+            self._before_optimizer, self.current = self.current, OPTIMIZER
 
     def _optimizer_ends(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         for told in self.after_optimizer:
             told(optimizer)
-        if self.current != BUILD:
-            self.current = OTHER
+        if self.current != BUILD:  # an optimizer may run inside the backward pass, parameter by parameter
+            self.current = BACKWARD if self._before_optimizer == BACKWARD else OTHER
 
 
 class Threads:

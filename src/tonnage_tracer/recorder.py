@@ -132,7 +132,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
                 self._results.remembered(key, args, kwargs) if key is not None else (False, None)
             )
             if not remembered:
-                out = func(*args, **kwargs)
+                is_simple = key is not None and (facts.is_described_in_cpp or facts.casts)
+                out = self._results.described(facts, func, args, kwargs) if is_simple else NotImplemented
+                if out is NotImplemented:
+                    out = func(*args, **kwargs)
                 if key is not None:
                     self._results.learn(key, func, args, kwargs, out)
         if facts.is_from_nothing or (facts.chooses and not signature.num_known):

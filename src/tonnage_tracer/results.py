@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
 
+from .overloads import Overload
+
 _NEW, _SAME, _LITERAL = range(3)
 _Recipe = tuple[int, Any]
 _INPLACE_VIEW = torch.Tag.inplace_view
@@ -35,6 +37,27 @@ class Results:
         if isinstance(made, torch.Tensor):
             return FakeTensor(self._mode, made, device)
         return [FakeTensor(self._mode, each, device) for each in made]
+
+    def described(self, facts: Overload, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The result of an operation torch's C++ can describe, NotImplemented where it takes more than that.
+
+        Only for tensors of one GPU: what happens between devices is decided in Python.
+        """
+        tensors = [tensor for _, tensor in _tensors_of(args, kwargs)]
+        if not tensors or any(
+            type(each) is not FakeTensor or each.fake_device.type != "cuda" for each in tensors
+        ):
+            return NotImplemented
+        if facts.casts:
+            if set(kwargs) != {"dtype"}:
+                return NotImplemented
+            func = torch.empty_like
+        try:
+            with in_kernel_invocation_manager(self._mode):
+                made = func(*args, **kwargs)
+        except (RuntimeError, NotImplementedError):
+            return NotImplemented  # some cases go through Python after all; a real mistake will be told there
+        return FakeTensor(self._mode, made, tensors[0].fake_device)
 
     def remembered(self, key: Any, args: Any, kwargs: Any) -> tuple[bool, Any]:
         """(True, result) where this call's result is known by heart."""
