@@ -107,9 +107,9 @@ def _timed(steps: list[Known], alone: list[results.Timed]) -> list[results.Timed
 def _fitted(steps: list[Known], alone: list[results.Timed], small: list[dict[str, Any]]) -> Calibration:
     rows = rows_of_small_steps(small)
     rows += [
-        row_of_trace(step.trace, step.launch, step.name)
+        row_of_trace(step.trace, step.launch, step.name, at_most=step.launch < LAUNCH_BOUND * step.seconds)
         for step in steps
-        if step.launch > LAUNCH_BOUND * step.seconds and not _halts(step.trace)
+        if not step.name.endswith("compiled") and not _halts(step.trace)
     ]
     return replace(
         calibration(),
@@ -166,9 +166,16 @@ def _line(step: Known, measured: Calibration) -> dict[str, Any]:
 
 
 def _spread(lines: list[dict[str, Any]]) -> float:
-    """Half-width (logarithm) that holds 85 % of the calibration half: a little more than asked, few as they are."""
-    errors = sorted(abs(math.log(line["p50"] / line["measured"])) for line in lines)
-    return max(0.08, errors[min(len(errors) - 1, math.ceil(0.85 * len(errors)))]) if errors else 0.3
+    """Half-width (logarithm) that holds 85 % of the calibration half: a little more than asked, few as they are.
+
+    What a step's interval is wider for its convolutions or its host is taken off first.
+    """
+    before = calibration().spread
+    errors = sorted(
+        abs(math.log(line["p50"] / line["measured"])) - (math.log(line["p90"] / line["p50"]) - before)
+        for line in lines
+    )
+    return max(0.06, errors[min(len(errors) - 1, math.ceil(0.85 * len(errors)))]) if errors else 0.3
 
 
 def _tell(half: str, lines: list[dict[str, Any]]) -> None:

@@ -21,6 +21,16 @@ def test_a_batch_of_products_is_their_sum() -> None:
     assert work_of(operation).flops == 8 * work_of(product(128, 64, 32)).flops
 
 
+def test_a_product_into_a_given_tensor_is_the_same_product() -> None:
+    left, right, out = tensor(128, 64), tensor(64, 32), tensor(128, 32)
+    plain = Operation("aten.mm.default", (left, right), (out,))
+    into = Operation("aten.mm.out", (left, right, out), (out,))
+    added = Operation("aten.addmm.out", (tensor(32), left, right, out), (out,))
+
+    assert work_of(into) == work_of(plain)
+    assert work_of(added).flops == work_of(plain).flops
+
+
 def test_experts_do_the_arithmetic_of_their_rows() -> None:
     operation = Operation(
         "aten._grouped_mm.default",

@@ -19,7 +19,7 @@ def matrix_work(operation: Operation, arithmetic: Arithmetic) -> Work | None:
 
 
 def _plain(operation: Operation, arithmetic: Arithmetic) -> Work:
-    left, right = operation.inputs[-2:] if len(operation.inputs) > 2 else operation.inputs[:2]
+    left, right = _factors(operation)
     return _product(operation, arithmetic, left, right, batch=1.0)
 
 
@@ -29,8 +29,14 @@ def _scaled(operation: Operation, arithmetic: Arithmetic) -> Work:
 
 
 def _batched(operation: Operation, arithmetic: Arithmetic) -> Work:
-    left, right = operation.inputs[-2:]
+    left, right = _factors(operation)
     return _product(operation, arithmetic, left, right, batch=float(left.shape[0]))
+
+
+def _factors(operation: Operation) -> tuple[TensorInfo, TensorInfo]:
+    """What is multiplied: behind what is added, where something is."""
+    first = 1 if base_name(operation).startswith(("add", "badd", "_addmm")) else 0
+    return operation.inputs[first], operation.inputs[first + 1]
 
 
 def _product(

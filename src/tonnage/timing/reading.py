@@ -18,6 +18,8 @@ from tonnage.timing.work import FREE, Arithmetic, Work, octaves
 def work_of(operation: Operation, arithmetic: Arithmetic | None = None) -> Work:
     """What the operation asks of a device."""
     chosen = arithmetic or Arithmetic()
+    if operation.name.endswith((".out", "_out")):
+        operation = _without_destination(operation)
     if operation.name.startswith("inductor."):
         return _compiled(operation)
     if all(tensor.device == "cpu" for tensor in (*operation.inputs, *operation.outputs)) and operation.inputs:
@@ -32,6 +34,13 @@ def work_of(operation: Operation, arithmetic: Arithmetic | None = None) -> Work:
         or moving_work(operation)
         or memory_work(operation)
     )
+
+
+def _without_destination(operation: Operation) -> Operation:
+    """Where the result goes is named among the arguments; it is written, not read."""
+    given = len(operation.inputs) - len(operation.outputs)
+    kept = operation.inputs[:given] if given > 0 else operation.inputs
+    return Operation(operation.name, kept, operation.outputs, operation.scalars)
 
 
 def _compiled(operation: Operation) -> Work:
