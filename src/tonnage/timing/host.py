@@ -26,6 +26,8 @@ class HostPace:
     per_list_tensor: float = 0.25e-6
     renaming: float = 1.5e-6
     """An operation that only renames memory, or takes it without touching it."""
+    compiled: float = 15e-6
+    """A call out of a compiled graph: no dispatcher, no autograd. Estimated; three compiled steps bear it out."""
     per_kernel: float = 5e-6
     """Each kernel of an operation that launches many; the first few are in the price of the call."""
     waiting: float = 12e-6
@@ -36,6 +38,8 @@ class HostPace:
         kind = work.kind
         if kind == "free":
             return self.renaming
+        if operation.name.startswith("inductor.") or operation.name.endswith(".out"):
+            return self.compiled
         if base_name(operation) == "_to_copy" and phase in self.casts:
             return self.casts[phase]
         spent = self.by_phase.get(phase, self.by_phase["other"]) + self.by_kind.get(kind, 0.0)
