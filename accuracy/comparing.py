@@ -80,9 +80,9 @@ def differences(predicted: list[tuple[int, str]], measured: list[int]) -> list[s
         after = predicted[b][1] if b < len(predicted) else "end"
         ours = ", ".join(f"{_size(size)} {name}" for size, name in predicted[a:b][:6])
         theirs = ", ".join(_size(size) for size in measured[c:d][:8])
-        lines[
-            f"after {before} before {after}\n      predicted [{ours}]{_more(b - a, 6)}\n      measured  [{theirs}]{_more(d - c, 8)}"
-        ] += 1
+        place = f"after {before} before {after}"
+        predicted_here = f"      predicted [{ours}]{_more(b - a, 6)}"
+        lines["\n".join((place, predicted_here, f"      measured  [{theirs}]{_more(d - c, 8)}"))] += 1
     return [f"{count:4d} x {line}" for line, count in lines.most_common()]
 
 

@@ -56,13 +56,13 @@ class Compared:
         """How far the required total lies above the truth, relative to it."""
         if self.truth is None:
             return None
-        return self.estimate.required / (self.truth + self.row["outside"]) - 1
+        return float(self.estimate.required / (self.truth + self.row["outside"]) - 1)
 
     @property
     def time_error(self) -> float | None:
         if self.estimate.step_seconds is None:
             return None
-        return self.estimate.step_seconds.p50 / self.row["step_seconds"] - 1
+        return float(self.estimate.step_seconds.p50 / self.row["step_seconds"] - 1)
 
 
 def measurements(path: Path = MEASUREMENTS) -> list[dict[str, Any]]:
@@ -86,7 +86,8 @@ def line(each: Compared) -> str:
     reserved = estimate.peak_reserved / row["peak_reserved"] - 1
     return (
         f"{row['name']:36s} {row['half'][:3]} allocated {allocated:+8.3%} reserved {reserved:+8.3%}"
-        f" cap {'       -' if cap is None else f'{cap:+8.3%}'} required {'     -' if margin is None else f'{margin:+7.2%}'}"
+        f" cap {'       -' if cap is None else f'{cap:+8.3%}'}"
+        f" required {'     -' if margin is None else f'{margin:+7.2%}'}"
         f" outside {(estimate.outside_allocator - row['outside']) / MIB:+5.0f}"
         f" time {'     -' if pace is None else f'{pace:+7.1%}'} {each.seconds:.1f} s"
     )
@@ -112,7 +113,8 @@ def summary(every: list[Compared]) -> str:
     margins = [e.required_margin for e in every if e.required_margin is not None]
     if margins:
         told.append(
-            f"required   n {len(margins):3d}  least {min(margins):+.3%}  median {statistics.median(margins):+.3%}  most {max(margins):+.3%}"
+            f"required   n {len(margins):3d}  least {min(margins):+.3%}"
+            f"  median {statistics.median(margins):+.3%}  most {max(margins):+.3%}"
         )
     return "\n".join(told)
 

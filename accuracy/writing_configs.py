@@ -8,6 +8,7 @@ Needs transformers; run when a step file changes. Shape mode is given these and 
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 STEPS = Path(__file__).parent / "steps"
 sys.path.insert(0, str(STEPS))
 
-import huggingface  # noqa: E402 - found only once the folder is on the path
+huggingface: Any = importlib.import_module("huggingface")
 
 
 class Seen(Exception):  # noqa: N818 - carries what was looked for out of a step function

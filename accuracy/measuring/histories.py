@@ -44,7 +44,7 @@ def load(configuration: Configuration) -> Any:
 
 def used() -> int:
     free, total = torch.cuda.mem_get_info()
-    return total - free
+    return int(total - free)
 
 
 def measure(configuration: Configuration, *, annotate: bool) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Annotating(TorchDispatchMode):
 
 def _signature(args: Any, kwargs: Any) -> Any:
     """Shapes, strides and types of the tensors, and the plain values, in order."""
-    told = []
+    told: list[Any] = []
     for leaf in tree_leaves((args, kwargs))[:24]:
         if isinstance(leaf, torch.Tensor):
             told.append([list(leaf.shape), list(leaf.stride()), str(leaf.dtype)[6:], leaf.device.type])

@@ -14,6 +14,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ Case = tuple[str, Callable[[], Any]]
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 VISION = (
-    "resnet18", "resnet34", "resnet50", "resnet101", "wide_resnet50_2", "resnext50_32x4d", "convnext_tiny", "convnext_base",
+    "resnet18", "resnet34", "resnet50", "resnet101", "wide_resnet50_2", "resnext50_32x4d",
+    "convnext_tiny", "convnext_base",
     "efficientnet_b0", "efficientnet_b3", "efficientnet_b5", "efficientnet_v2_s", "efficientnet_v2_m",
-    "mobilenet_v2", "mobilenet_v3_large", "regnet_y_400mf", "regnet_y_8gf", "regnet_x_3_2gf", "densenet121", "densenet169",
+    "mobilenet_v2", "mobilenet_v3_large", "regnet_y_400mf", "regnet_y_8gf", "regnet_x_3_2gf",
+    "densenet121", "densenet169",
     "vgg11", "vgg16_bn", "alexnet", "googlenet", "inception_v3", "shufflenet_v2_x1_0", "squeezenet1_1", "mnasnet1_0",
     "vit_b_16", "vit_b_32", "vit_l_16", "swin_t", "swin_b", "maxvit_t",
 )  # fmt: skip
@@ -65,7 +68,7 @@ def convolutions(seed: int = 1) -> list[tuple[str, Callable[[], Any]]]:
             model = torchvision.models.get_model(name).to("meta")
         pixels = {"inception_v3": 299, "efficientnet_b3": 300, "efficientnet_b5": 456}.get(name, 224)
 
-        def note(module: nn.Conv2d, inputs: Any, output: Any) -> None:
+        def note(module: nn.Conv2d, inputs: Any, _: Any) -> None:
             _, channels, height, width = inputs[0].shape
             found.add(
                 (channels, module.out_channels, height, width, module.kernel_size, module.stride, module.padding,
@@ -169,234 +172,177 @@ def _attention(
 
 def others() -> Iterator[Case]:
     """Embeddings, reductions, norms, losses, sorting, scattering, optimizers."""
-    for rows, width, words in (
-        (8192, 768, 50257),
-        (8192, 2048, 32000),
-        (512, 768, 30522),
-        (16384, 896, 151936),
-        (3000, 1024, 32128),
-        (2048, 768, 512),
-        (4096, 128, 1000),
-    ):
-        for dtype in (FP32, BF16):
-            yield (
-                f"embedding {rows} {width} {words} {dtype}",
-                _with(
-                    lambda r=rows, w=width, v=words, d=dtype: F.embedding(
-                        torch.randint(0, v, (r,), device="cuda"), _leaf(v, w, dtype=d)
-                    )
-                ),
-            )
-    for rows, width in (
-        (16384, 3072),
-        (8192, 768),
-        (4096, 1024),
-        (12608, 3072),
-        (12608, 768),
-        (65536, 1024),
-        (1000, 5000),
-        (64, 1000),
-        (32768, 8192),
-    ):
-        for dtype in (FP32, BF16):
-            for dim in (0, 1):
-                yield (
-                    f"sum {rows} {width} {dim} {dtype}",
-                    lambda r=rows, w=width, m=dim, d=dtype: torch.ones(r, w, device="cuda", dtype=d).sum(m),
-                )
-            yield (
-                f"layer_norm {rows} {width} {dtype}",
-                _with(
-                    lambda r=rows, w=width, d=dtype: F.layer_norm(
-                        _leaf(r, w, dtype=d), (w,), _leaf(w, dtype=d), _leaf(w, dtype=d)
-                    )
-                ),
-            )
-            yield (
-                f"rms_norm {rows} {width} {dtype}",
-                _with(
-                    lambda r=rows, w=width, d=dtype: F.rms_norm(_leaf(r, w, dtype=d), (w,), _leaf(w, dtype=d))
-                ),
-            )
-            yield (
-                f"softmax {rows} {width} {dtype}",
-                _with(lambda r=rows, w=width, d=dtype: F.softmax(_leaf(r, w, dtype=d), -1)),
-            )
-            yield (
-                f"cross_entropy {rows} {width} {dtype}",
-                _with(
-                    lambda r=rows, w=width, d=dtype: F.cross_entropy(
-                        _leaf(r, w, dtype=d), torch.randint(0, w, (r,), device="cuda")
-                    )
-                ),
-            )
-            yield (
-                f"mean all {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.ones(r, w, device="cuda", dtype=d).mean(),
-            )
-            yield (
-                f"sum all {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.ones(r, w, device="cuda", dtype=d).sum(),
-            )
-            yield (
-                f"dropout {rows} {width} {dtype}",
-                _with(lambda r=rows, w=width, d=dtype: F.dropout(_leaf(r, w, dtype=d), 0.1)),
-            )
-            yield (
-                f"gelu {rows} {width} {dtype}",
-                _with(lambda r=rows, w=width, d=dtype: F.gelu(_leaf(r, w, dtype=d))),
-            )
-            yield (
-                f"cumsum {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.ones(r, w, device="cuda", dtype=d).cumsum(-1),
-            )
-            yield (
-                f"topk {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.randn(r, w, device="cuda", dtype=d).topk(2, -1),
-            )
-            yield (
-                f"norm {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.linalg.vector_norm(
-                    torch.ones(r, w, device="cuda", dtype=d)
-                ),
-            )
-            yield (
-                f"argmax {rows} {width} {dtype}",
-                lambda r=rows, w=width, d=dtype: torch.ones(r, w, device="cuda", dtype=d).argmax(-1),
-            )
-    for count in (512, 4096, 16384, 65536, 1 << 20):
-        yield f"argsort {count}", lambda n=count: torch.randint(0, 8, (n,), device="cuda").argsort()
-        yield f"sort {count}", lambda n=count: torch.randn(n, device="cuda").sort()
-        yield f"sort rows {count}", lambda n=count: torch.randn(n // 64, 64, device="cuda").sort(-1)
-        yield f"nonzero {count}", lambda n=count: (torch.rand(n, device="cuda") > 0.5).nonzero()
-        yield f"where {count}", lambda n=count: torch.where(torch.rand(n, 2, device="cuda") > 0.5)
-        yield f"unique {count}", lambda n=count: torch.randint(0, 99, (n,), device="cuda").unique()
-        yield (
-            f"bincount {count}",
-            lambda n=count: torch.bincount(torch.randint(0, 8, (n,), device="cuda"), minlength=8),
-        )
-        yield (
-            f"histc {count}",
-            lambda n=count: torch.histc(torch.rand(n, device="cuda"), bins=8, min=0, max=1),
-        )
-        yield f"randperm {count}", lambda n=count: torch.randperm(n, device="cuda")
-        yield (
-            f"masked_select {count}",
-            lambda n=count: torch.ones(n, device="cuda")[torch.rand(n, device="cuda") > 0.5],
-        )
-        yield (
-            f"index_put {count}",
-            lambda n=count: torch.zeros(n, 64, device="cuda").index_put_(
-                (torch.randint(0, n, (n,), device="cuda"),), torch.ones(n, 64, device="cuda"), accumulate=True
-            ),
-        )
-        yield f"index {count}", _with(lambda n=count: _leaf(n, 64)[torch.randint(0, n, (n,), device="cuda")])
-        yield (
-            f"index_add {count}",
-            lambda n=count: torch.zeros(n, 64, device="cuda").index_add_(
-                0, torch.randint(0, n, (n,), device="cuda"), torch.ones(n, 64, device="cuda")
-            ),
-        )
-        yield (
-            f"scatter_add {count}",
-            lambda n=count: torch.zeros(n, 8, device="cuda").scatter_add_(
-                0, torch.randint(0, n, (n, 8), device="cuda"), torch.ones(n, 8, device="cuda")
-            ),
-        )
-        yield (
-            f"gather {count}",
-            _with(lambda n=count: _leaf(n, 64).gather(1, torch.randint(0, 64, (n, 8), device="cuda"))),
-        )
-    for samples, channels, pixels in ((64, 64, 112), (128, 256, 56), (32, 2048, 7), (256, 32, 112)):
-        for dtype, last in ((FP32, False), (BF16, False), (BF16, True), (FP16, True)):
+    yield from embeddings()
+    yield from matrices()
+    yield from lists()
+    yield from pictures()
+    yield from recurrent()
 
-            def picture(
-                s: int = samples, c: int = channels, p: int = pixels, d: torch.dtype = dtype, l: bool = last
+
+def embeddings() -> Iterator[Case]:
+    sizes = (
+        (8192, 768, 50257), (8192, 2048, 32000), (512, 768, 30522), (16384, 896, 151936), (3000, 1024, 32128),
+        (2048, 768, 512), (4096, 128, 1000),
+    )  # fmt: skip
+    for rows, width, words in sizes:
+        for dtype in (FP32, BF16):
+
+            def look_up(
+                n: int = rows, d: int = width, v: int = words, t: torch.dtype = dtype
             ) -> torch.Tensor:
-                x = torch.randn(s, c, p, p, device="cuda", dtype=d)
-                return (x.to(memory_format=torch.channels_last) if l else x).requires_grad_()
+                return F.embedding(torch.randint(0, v, (n,), device="cuda"), _leaf(v, d, dtype=t))
 
-            yield (
-                f"batch_norm {(samples, channels, pixels)} {dtype} {last}",
-                _with(
-                    lambda picture=picture, c=channels: F.batch_norm(
-                        picture(),
-                        torch.zeros(c, device="cuda"),
-                        torch.ones(c, device="cuda"),
-                        _leaf(c),
-                        _leaf(c),
-                        training=True,
-                    )
-                ),
-            )
-            yield (
-                f"group_norm {(samples, channels, pixels)} {dtype} {last}",
-                _with(
-                    lambda picture=picture, c=channels, d=dtype: F.group_norm(
-                        picture(), 32, _leaf(c, dtype=d), _leaf(c, dtype=d)
-                    )
-                ),
-            )
-            yield (
-                f"max_pool {(samples, channels, pixels)} {dtype} {last}",
-                _with(lambda picture=picture: F.max_pool2d(picture(), 3, 2, 1)),
-            )
-            yield (
-                f"adaptive_avg_pool {(samples, channels, pixels)} {dtype} {last}",
-                _with(lambda picture=picture: F.adaptive_avg_pool2d(picture(), 1)),
-            )
-            yield (
-                f"mean pixels {(samples, channels, pixels)} {dtype} {last}",
-                _with(lambda picture=picture: picture().mean((2, 3))),
-            )
-            yield (
-                f"interpolate {(samples, channels, pixels)} {dtype} {last}",
-                _with(lambda picture=picture: F.interpolate(picture(), scale_factor=2.0, mode="bilinear")),
-            )
-    for count, width in ((100, 1000_000), (300, 300_000), (30, 3_000_000)):
+            yield f"embedding {rows} {width} {words} {dtype}", both(look_up)
+
+
+def matrices() -> Iterator[Case]:
+    """Row-wise and whole reductions, norms, softmax and losses of matrices."""
+    sizes = (
+        (16384, 3072), (8192, 768), (4096, 1024), (12608, 3072), (12608, 768), (65536, 1024), (1000, 5000),
+        (64, 1000), (32768, 8192),
+    )  # fmt: skip
+    plain: dict[str, Callable[[torch.Tensor], Any]] = {
+        "sum 0": lambda x: x.sum(0), "sum 1": lambda x: x.sum(1), "sum": torch.sum, "mean": torch.mean,
+        "cumsum": lambda x: x.cumsum(-1), "topk": lambda x: x.topk(2, -1), "argmax": lambda x: x.argmax(-1),
+        "norm": torch.linalg.vector_norm,
+    }  # fmt: skip
+    differentiated: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "layer_norm": lambda x: F.layer_norm(
+            x, x.shape[1:], _leaf(x.shape[1], dtype=x.dtype), _leaf(x.shape[1], dtype=x.dtype)
+        ),
+        "rms_norm": lambda x: F.rms_norm(x, x.shape[1:], _leaf(x.shape[1], dtype=x.dtype)),
+        "softmax": lambda x: F.softmax(x, -1),
+        "cross_entropy": lambda x: F.cross_entropy(
+            x, torch.randint(0, x.shape[1], x.shape[:1], device="cuda")
+        ),
+        "dropout": lambda x: F.dropout(x, 0.1),
+        "gelu": F.gelu,
+    }
+    for rows, width in sizes:
+        for dtype in (FP32, BF16):
+            for name, function in plain.items():
+                yield f"{name} {rows} {width} {dtype}", partial(_plain, function, rows, width, dtype)
+            for name, forward in differentiated.items():
+                yield f"{name} {rows} {width} {dtype}", both(partial(_on_leaf, forward, rows, width, dtype))
+    for rows, inside, outside in ((8192, 768, 3072), (8192, 2048, 32000), (16384, 4096, 4096)):
+        for dtype in (FP32, BF16, FP16):
+
+            def linear(
+                n: int = rows, i: int = inside, o: int = outside, t: torch.dtype = dtype
+            ) -> torch.Tensor:
+                return F.linear(_leaf(n, i, dtype=t), _leaf(o, i, dtype=t), _leaf(o, dtype=t))
+
+            yield f"linear bias {rows} {inside} {outside} {dtype}", both(linear)
+
+
+def lists() -> Iterator[Case]:
+    """Sorting, choosing, scattering; lists of tensors; grouped products."""
+    functions: dict[str, Callable[[int], Any]] = {
+        "argsort": lambda n: torch.randint(0, 8, (n,), device="cuda").argsort(),
+        "sort": lambda n: torch.randn(n, device="cuda").sort(),
+        "sort rows": lambda n: torch.randn(n // 64, 64, device="cuda").sort(-1),
+        "nonzero": lambda n: (torch.rand(n, device="cuda") > 0.5).nonzero(),
+        "where": lambda n: torch.where(torch.rand(n, 2, device="cuda") > 0.5),
+        "unique": lambda n: torch.randint(0, 99, (n,), device="cuda").unique(),
+        "bincount": lambda n: torch.bincount(torch.randint(0, 8, (n,), device="cuda"), minlength=8),
+        "histc": lambda n: torch.histc(torch.rand(n, device="cuda"), bins=8, min=0, max=1),
+        "randperm": lambda n: torch.randperm(n, device="cuda"),
+        "masked_select": lambda n: torch.ones(n, device="cuda")[torch.rand(n, device="cuda") > 0.5],
+        "index_put": lambda n: torch.zeros(n, 64, device="cuda").index_put_(
+            (_places(n),), torch.ones(n, 64, device="cuda"), accumulate=True
+        ),
+        "index_add": lambda n: torch.zeros(n, 64, device="cuda").index_add_(
+            0, _places(n), torch.ones(n, 64, device="cuda")
+        ),
+        "scatter_add": lambda n: torch.zeros(n, 8, device="cuda").scatter_add_(
+            0, _places(n, 8), torch.ones(n, 8, device="cuda")
+        ),
+        "index": both_of(lambda n: _leaf(n, 64)[_places(n)]),
+        "gather": both_of(lambda n: _leaf(n, 64).gather(1, torch.randint(0, 64, (n, 8), device="cuda"))),
+    }
+    for count in (512, 4096, 16384, 65536, 1 << 20):
+        for name, function in functions.items():
+            yield f"{name} {count}", partial(function, count)
+    for count, width in ((100, 1_000_000), (300, 300_000), (30, 3_000_000)):
         for dtype in (FP32, BF16):
             tensors = [torch.ones(width, device="cuda", dtype=dtype) for _ in range(count)]
-            yield f"foreach_norm {count} {width} {dtype}", lambda t=tensors: torch._foreach_norm(t)
-            yield (
-                f"clip {count} {width} {dtype}",
-                lambda t=tensors: nn.utils.clip_grad_norm_([_graded(x) for x in t], 1.0),
-            )
-    for samples, length in ((16, 128), (64, 256)):
-        for kind in (nn.LSTM, nn.GRU):
-            net = kind(512, 512, num_layers=2, batch_first=True).to("cuda")
-            yield (
-                f"{kind.__name__} {samples} {length}",
-                _with(lambda net=net, s=samples, n=length: net(torch.randn(s, n, 512, device="cuda"))[0]),
-            )
+            yield f"foreach_norm {count} {width} {dtype}", partial(torch._foreach_norm, tensors)
     for tokens, width, hidden, experts in ((8192, 1024, 2816, 8), (4096, 1024, 1024, 32)):
 
         def grouped(n: int = tokens, d: int = width, f: int = hidden, e: int = experts) -> torch.Tensor:
             ends = torch.arange(1, e + 1, device="cuda", dtype=torch.int32) * (n // e)
             return torch._grouped_mm(_leaf(n, d, dtype=BF16), _leaf(e, d, f, dtype=BF16), offs=ends)
 
-        yield f"grouped_mm {tokens} {width} {hidden} {experts}", _with(grouped)
-    for rows, inside, outside in ((8192, 768, 3072), (8192, 2048, 32000), (16384, 4096, 4096)):
-        for dtype in (FP32, BF16, FP16):
-            yield (
-                f"linear bias {rows} {inside} {outside} {dtype}",
-                _with(
-                    lambda r=rows, i=inside, o=outside, d=dtype: F.linear(
-                        _leaf(r, i, dtype=d), _leaf(o, i, dtype=d), _leaf(o, dtype=d)
-                    )
-                ),
-            )
+        yield f"grouped_mm {tokens} {width} {hidden} {experts}", both(grouped)
 
 
-def _graded(x: torch.Tensor) -> torch.Tensor:
-    x.grad = x
-    return x
+def pictures() -> Iterator[Case]:
+    """Norms, pooling and scaling of images."""
+    functions: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "batch_norm": _batch_norm,
+        "group_norm": lambda x: F.group_norm(
+            x, 32, _leaf(x.shape[1], dtype=x.dtype), _leaf(x.shape[1], dtype=x.dtype)
+        ),
+        "max_pool": lambda x: F.max_pool2d(x, 3, 2, 1),
+        "adaptive_avg_pool": lambda x: F.adaptive_avg_pool2d(x, 1),
+        "mean pixels": lambda x: x.mean((2, 3)),
+        "interpolate": lambda x: F.interpolate(x, scale_factor=2.0, mode="bilinear"),
+    }
+    for samples, channels, pixels in ((64, 64, 112), (128, 256, 56), (32, 2048, 7), (256, 32, 112)):
+        for dtype, last in ((FP32, False), (BF16, False), (BF16, True), (FP16, True)):
+            for name, function in functions.items():
+                label = f"{name} {(samples, channels, pixels)} {dtype} {last}"
+                yield label, both(partial(_on_picture, function, (samples, channels, pixels), dtype, last))
+
+
+def recurrent() -> Iterator[Case]:
+    for samples, length in ((16, 128), (64, 256)):
+        for kind in (nn.LSTM, nn.GRU):
+            net = kind(512, 512, num_layers=2, batch_first=True).to("cuda")
+
+            def unroll(net: nn.Module = net, s: int = samples, n: int = length) -> torch.Tensor:
+                answer: torch.Tensor = net(torch.randn(s, n, 512, device="cuda"))[0]
+                return answer
+
+            yield f"{kind.__name__} {samples} {length}", both(unroll)
+
+
+def _plain(function: Callable[[torch.Tensor], Any], rows: int, width: int, dtype: torch.dtype) -> Any:
+    return function(torch.ones(rows, width, device="cuda", dtype=dtype))
+
+
+def _on_leaf(
+    forward: Callable[[torch.Tensor], torch.Tensor], rows: int, width: int, dtype: torch.dtype
+) -> torch.Tensor:
+    return forward(_leaf(rows, width, dtype=dtype))
+
+
+def _on_picture(
+    forward: Callable[[torch.Tensor], torch.Tensor],
+    shape: tuple[int, int, int],
+    dtype: torch.dtype,
+    last: bool,
+) -> torch.Tensor:
+    samples, channels, pixels = shape
+    x = torch.randn(samples, channels, pixels, pixels, device="cuda", dtype=dtype)
+    return forward((x.to(memory_format=torch.channels_last) if last else x).requires_grad_())
+
+
+def _batch_norm(x: torch.Tensor) -> torch.Tensor:
+    channels = x.shape[1]
+    mean, variance = torch.zeros(channels, device="cuda"), torch.ones(channels, device="cuda")
+    return F.batch_norm(x, mean, variance, _leaf(channels), _leaf(channels), training=True)
+
+
+def _places(count: int, width: int | None = None) -> torch.Tensor:
+    return torch.randint(0, count, (count,) if width is None else (count, width), device="cuda")
 
 
 def _leaf(*shape: int, dtype: torch.dtype = FP32) -> torch.Tensor:
     return torch.randn(*shape, device="cuda", dtype=dtype).requires_grad_()
 
 
-def _with(forward: Callable[[], torch.Tensor]) -> Callable[[], Any]:
+def both(forward: Callable[[], torch.Tensor]) -> Callable[[], None]:
     """Forward and backward."""
 
     def run() -> None:
@@ -406,13 +352,22 @@ def _with(forward: Callable[[], torch.Tensor]) -> Callable[[], Any]:
     return run
 
 
+def both_of(forward: Callable[[int], torch.Tensor]) -> Callable[[int], None]:
+    """Forward and backward of a function of a size."""
+    return lambda count: both(partial(forward, count))()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--limit", type=float, default=150)
     options = parser.parse_args()
     started = time.monotonic()
-    kinds = {"attention": attention, "others": others, "convolutions": lambda: iter(convolutions())}
+    kinds: dict[str, Callable[[], Iterator[Case]]] = {
+        "attention": attention,
+        "others": others,
+        "convolutions": lambda: iter(convolutions()),
+    }
     shares = {"attention": 0.15, "others": 0.5, "convolutions": 1.0}
     failures: list[list[str]] = []
     count = 0
@@ -437,7 +392,7 @@ def main() -> None:
     print(f"{len(failures)} failed", failures[:8])
 
 
-def _give_up(number: int, frame: Any) -> None:
+def _give_up(*_: Any) -> None:
     raise TimeoutError("took longer than 8 s")
 
 

@@ -28,7 +28,7 @@ def language_model(
     if rank:
         model = adapt(model, rank, ("query", "key", "value", "out"))
     called = torch.compile(model) if compiled else model
-    return train(model, tokens(size.vocabulary, samples, length), called, precision=precision, **loop)  # type: ignore[arg-type]
+    return train(model, tokens(size.vocabulary, samples, length), called, precision=precision, **loop)
 
 
 def gpt_small_fp32(micro_batch: int = 8, sequence: int = 1024) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -205,7 +206,7 @@ def encoder_layers_fp32() -> Step:
 def perceptron_tabular() -> Step:
     widths = [512, 8192, 8192, 8192, 64]
     layers: list[nn.Module] = []
-    for inside, outside in zip(widths, widths[1:], strict=False):
+    for inside, outside in pairwise(widths):
         layers += [
             nn.Linear(inside, outside),
             nn.BatchNorm1d(outside),
