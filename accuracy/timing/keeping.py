@@ -26,6 +26,7 @@ class KeptStep(msgspec.Struct, frozen=True):
     half: str
     seconds: float
     launch: float
+    """Seconds until the host had asked for everything; 0 where it was not measured."""
     settings: dict[str, str]
     phases: tuple[str, ...]
     operations: tuple[Operation, ...]
