@@ -27,8 +27,8 @@ def test_a_llama_layer_in_bf16_keeps_sixteen_widths_and_eight_feed_forward_width
 
 
 def test_full_checkpointing_keeps_one_width_per_layer() -> None:
-    told = formulas("llama-3-8b", micro_batch=1, sequence=4096, precision="bf16", checkpointing="full")
-    assert "4,096 tokens x (2 d) bytes" in told["activations"]
+    told = formulas("tinyllama-1.1b", micro_batch=8, sequence=2048, precision="bf16", checkpointing="full")
+    assert "16,384 tokens x (2 d) bytes" in told["activations"]
 
 
 def test_autocast_says_what_its_copies_of_weights_cost() -> None:

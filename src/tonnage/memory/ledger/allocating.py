@@ -4,11 +4,15 @@ Exact mode replays every block over five steps and finds the smallest limit to 2
 pool (up to 1 MiB) are left out and their most added at the end, because they live in segments of their own; three
 steps are replayed, and the limit is found to a third of a per cent. That costs little beside what a described
 step cannot know.
+
+One thing it cannot know is how half-precision weights came to the device: made in that format, or made in fp32
+there and cast, which leaves holes that later blocks fall into (a tenth and more of the whole, either way). Both are
+replayed; what is expected lies in the middle, and what is reserved is the larger.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.memory.allocator import OutOfMemoryError
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
@@ -30,10 +34,18 @@ class Allocated:
     retries: int
 
 
-def through_allocator(program: Program) -> Allocated:
+def through_allocator(program: Program, *, half_weights: bool = False) -> Allocated:
     """Peak reserved without a limit, and the smallest limit that trains."""
     small = _most_small(program)
-    lean = _without_small(program)
+    found = [_found(_without_small(program))]
+    if half_weights:
+        found.append(_found(_without_small(_made_in_fp32(program))))
+    reserved = max(one.peak_reserved for one in found)
+    cap = sum(one.smallest_cap for one in found) // len(found)
+    return Allocated(reserved + small, min(cap, reserved) + small, max(one.retries for one in found))
+
+
+def _found(lean: Program) -> Allocated:
     repetition = repetition_of(lean)
     free = replay(lean, steps=STEPS, repetition=repetition)
     low, high, retries = free.peak_allocated, free.peak_reserved, 0
@@ -46,9 +58,27 @@ def through_allocator(program: Program) -> Allocated:
             low = middle
         else:
             high, retries = middle, outcome.retries
-        if middle in (low, high) and high - low <= GRAIN:
-            break
-    return Allocated(free.peak_reserved + small, high + small, retries)
+    return Allocated(free.peak_reserved, high, retries)
+
+
+def _made_in_fp32(program: Program) -> Program:
+    """The same run, its weights built twice as wide and cast one by one."""
+    build = program.stretches[0]
+    slots = replace(
+        program.slots,
+        sizes=list(program.slots.sizes),
+        pools=list(program.slots.pools),
+        categories=list(program.slots.categories),
+        calls=list(program.slots.calls),
+        pool_names=list(program.slots.pool_names),
+    )
+    weights = [event for event in build.events if event >= 0 and slots.categories[event] == "parameter"]
+    wide = [slots.add(2 * slots.sizes[event], 0, "parameter", -1) for event in weights]
+    others = [event for event in build.events if event not in set(weights)]
+    cast = [step for new, old in zip(weights, wide, strict=True) for step in (new, ~old)]
+    events = wide + cast + others
+    first = Stretch(build.name, events, [-1] * len(events), build.empties_cache)
+    return Program(program.trace, program.settings, slots, (first, *program.stretches[1:]))
 
 
 def _most_small(program: Program) -> int:

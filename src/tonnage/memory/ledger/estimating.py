@@ -6,16 +6,19 @@ limit that trains -> what lies outside the allocator -> a guard band from measur
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
-from tonnage.memory.estimate import Estimate, Interval
+from tonnage.memory.estimate import Estimate, Guard, Interval
 from tonnage.memory.ledger.allocating import through_allocator
 from tonnage.memory.ledger.checking import check_recipe
-from tonnage.memory.ledger.explaining import explain
+from tonnage.memory.ledger.explaining import Told, explain
 from tonnage.memory.ledger.guarding import guard_for_shape
 from tonnage.memory.ledger.stepping import remembered_run, trace_of
+from tonnage.memory.ledger.straightening import straight_estimate
 from tonnage.memory.outside import outside_parts
-from tonnage.memory.program import program_of
+from tonnage.memory.program import Program, program_of
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 
@@ -27,35 +30,61 @@ def shape_estimate(
     *,
     step_seconds: Interval | None = None,
     where: str | None = None,
+    quick: bool = False,
 ) -> Estimate:
-    """What one step of this model needs of one such GPU; raise ShapeError where the combination is impossible."""
+    """What one step of this model needs of one such GPU; raise ShapeError where the combination is impossible.
+
+    `quick` reads the answer off straight lines through small steps: rough, but many thousand in a second.
+    """
     check_recipe(shape, recipe, where)
+    if quick:
+        return replace(straight_estimate(shape, recipe, gpu, _unallocated), step_seconds=step_seconds)
+    return replace(_in_full(shape, recipe, gpu), step_seconds=step_seconds)
+
+
+def _in_full(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
+    program, told = _worked_out(shape, recipe, gpu)
+    held = through_allocator(program, half_weights=recipe.precision in ("bf16", "fp16"))
+    found = _told(program, told, gpu)
+    outside = found.outside_allocator
+    return replace(
+        found,
+        peak_reserved=held.peak_reserved,
+        smallest_cap=held.smallest_cap,
+        retries=held.retries,
+        guard=guard_for_shape(
+            shape, recipe, expected=held.smallest_cap + outside, unpressed=held.peak_reserved + outside
+        ),
+    )
+
+
+def _unallocated(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
+    """Peaks alone, without the allocator and without a guard."""
+    program, told = _worked_out(shape, recipe, gpu)
+    return _told(program, told, gpu)
+
+
+def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told]:
     run = remembered_run(shape, recipe)
     trace = trace_of(run, recipe, gpu.name)
     program = program_of(trace, device_of(gpu, trace.settings))
-    held = through_allocator(program)
-    told = explain(program, run, recipe)
-    outside = outside_parts(trace, gpu)
-    outside_bytes = sum(part.bytes for part in outside)
+    return program, explain(program, run, recipe)
+
+
+def _told(program: Program, told: Told, gpu: GpuType) -> Estimate:
+    outside = outside_parts(program.trace, gpu)
     return Estimate(
         mode="shape",
         gpu=gpu.name,
         peak_allocated=told.peak,
-        peak_reserved=held.peak_reserved,
-        smallest_cap=held.smallest_cap,
-        outside_allocator=outside_bytes,
-        guard=guard_for_shape(
-            shape,
-            recipe,
-            expected=held.smallest_cap + outside_bytes,
-            unpressed=held.peak_reserved + outside_bytes,
-        ),
+        peak_reserved=told.peak,
+        smallest_cap=told.peak,
+        outside_allocator=sum(part.bytes for part in outside),
+        guard=Guard(0, ""),
         parts=told.parts,
         phases=told.phases,
         largest=told.largest,
         outside=outside,
-        step_seconds=step_seconds,
         notes=told.notes,
-        retries=held.retries,
         peak=told.place,
     )

@@ -61,10 +61,10 @@ def _begin(machine: Machine, used: list[Tensor], state: OptimizerState) -> None:
     machine.tape.category = OPTIMIZER
     for p in used:
         if state.has_masters:
-            moments = 3 if state.kind.startswith("adamw") else 2
+            copies = 3 if state.kind.startswith("adamw") else 2
             wide = (p.shape, "float32", p.stride, p.label)
             state.kept.append(
-                [machine.call("aten.zeros_like.default", [p], [wide])[0] for _ in range(moments)]
+                [machine.call("aten.zeros_like.default", [p], [wide])[0] for _ in range(copies)]
             )
         elif state.kind.startswith("adamw"):
             counter = (

@@ -48,7 +48,7 @@ def weights(shape: ModelShape, tensor: int = 1) -> Weights:
     channels: list[tuple[int, int]] = [(shape.channels, 0)]
     for place, word in enumerate(network_words(shape.architecture), start=1):
         given, area = channels[word.reads[0]]
-        yield from _weights_of(word, f"{place}", given * (area or 1))
+        yield from _weights_of(word, f"{place}", given * (area or 1) if word.letter == "l" else given)
         channels.append(_channels_of(word, channels))
 
 

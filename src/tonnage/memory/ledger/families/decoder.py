@@ -187,7 +187,13 @@ def _mlp(p: Program, at: str, x: Tensor) -> Tensor:
 
 def _attend(p: Program, at: str, x: Tensor, angles: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
     q, k, v = _projections(p, at, x)
-    q, k = _rotated(q, k, angles)
+    if p.shape.architecture == "phi3":
+        # The part that is turned is cut out and the rest joined on, even where there is none.
+        q, k = sliced(q, 3, q.shape[3]), sliced(k, 3, k.shape[3])
+        q, k = _rotated(q, k, angles)
+        q, k = cat([q], 3), cat([k], 3)
+    else:
+        q, k = _rotated(q, k, angles)
     rate = p.shape.attention_dropout
     if p.attention == "eager":
         out = eager_attention(q, k, v, mask=mask, rate=rate, softmax_dtype="float32")
@@ -205,7 +211,8 @@ def _projections(p: Program, at: str, x: Tensor) -> tuple[Tensor, Tensor, Tensor
         joined = p.projected(x, f"{at}.qkv", "q + 2 k")
         q_width = p.shape.query // p.tensor
         k_width = (joined.shape[-1] - q_width) // 2
-        q, k, v = split(joined, [q_width, k_width, k_width], ["q", "k", "k"])
+        q, k, v = sliced(joined, 2, q_width), sliced(joined, 2, k_width), sliced(joined, 2, k_width)
+        q.label, k.label, v.label = "q", "k", "k"
         return _headed(p, q), _headed(p, k), _headed(p, v)
 
     def projected(name: str) -> Tensor:

@@ -17,6 +17,9 @@ from tonnage.memory.ledger.operators.views import contiguous, permute, reshape, 
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.shapes.shape import ModelShape
 
+Biases = tuple[list[Tensor], list[Tensor]]
+"""Of attention to itself and to the encoder; empty until the first layer has made them."""
+
 
 def weights(shape: ModelShape, tensor: int = 1) -> Weights:
     """Names and shapes in the order of the library's modules."""
@@ -69,18 +72,27 @@ def loss(p: Program, tokens: Tensor, labels: Tensor) -> Tensor:
 def _stack(p: Program, stack: str, layers: int, tokens: Tensor, seen: Tensor | None) -> Tensor:
     embedded = embedding(p.weight("embed"), tokens)
     x = p.dropped(embedded)
-    biases: tuple[list[Tensor], list[Tensor]] = ([], [])
+    shared: Biases = ([], [])
     for i in range(layers):
         at = f"{stack}.{i}"
-        x = p.block(at, lambda given, at=at: _layer(p, stack, at, given, seen, biases), x)  # type: ignore[misc]
+        run = _first_layer if i == 0 else _layer
+        x = p.block(at, lambda given, at=at, run=run: run(p, stack, at, given, seen, shared), x)  # type: ignore[misc]
     p.machine.tape.enter(f"{stack}.norm")
     x = t5_norm(x, p.weight(f"{stack}.norm"))
     return p.dropped(x)
 
 
-def _layer(
-    p: Program, stack: str, at: str, x: Tensor, seen: Tensor | None, biases: tuple[list[Tensor], list[Tensor]]
-) -> Tensor:
+def _first_layer(p: Program, stack: str, at: str, x: Tensor, seen: Tensor | None, shared: Biases) -> Tensor:
+    """The first layer makes the biases, and makes them again when it is run again."""
+    made: Biases = ([], [])
+    out = _layer(p, stack, at, x, seen, made)
+    if not p.machine.recomputing:
+        shared[0].extend(made[0])
+        shared[1].extend(made[1])
+    return out
+
+
+def _layer(p: Program, stack: str, at: str, x: Tensor, seen: Tensor | None, biases: Biases) -> Tensor:
     normed = t5_norm(x, p.weight(f"{at}.self.norm"))
     attended = _attend(p, f"{at}.self", normed, normed, biases[0], stack)
     x = add(x, p.dropped(attended))
