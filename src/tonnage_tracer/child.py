@@ -71,11 +71,13 @@ def _answer(request: Request, started: float) -> dict[str, Any]:
 
 
 def _record(request: Request) -> dict[str, Any]:
-    from . import seeded
+    from . import seeded, sharding
     from .recording import Recording
     from .user_file import load_build
 
     seeded.install()
+    if request["world_size"] > 1:
+        sharding.install()
     with Recording(request) as recording:  # the file may make its model as it is loaded
         build = recording.load(lambda: load_build(request["file"], request["function"]))
         return recording.run(build)
