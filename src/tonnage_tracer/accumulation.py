@@ -53,7 +53,7 @@ def _asked_by_engine(depth: int) -> bool:
 def _is_dense(tensor: torch.Tensor) -> bool:
     """Whether the elements fill their storage without gaps or overlaps, in whatever order."""
     expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size == 1:
             continue
         if stride != expected:

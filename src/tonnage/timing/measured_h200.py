@@ -11,7 +11,12 @@ SPREAD_BY_KIND: dict[str, float] = {"convolution": 0.1, "host": 0.25}
 CARRIED_SPREAD = 0.2
 HOST: dict[str, Any] = {
     "by_phase": {"forward": 3.132e-05, "backward": 3.173e-05, "optimizer": 1.3e-05, "other": 1.3e-05},
-    "by_kind": {"matrix": 1.122e-05, "convolution": 3.437e-05, "attention": 0.00010385, "lists": 2.000000000000001e-06},
+    "by_kind": {
+        "matrix": 1.122e-05,
+        "convolution": 3.437e-05,
+        "attention": 0.00010385,
+        "lists": 2.000000000000001e-06,
+    },
     "casts": {"forward": 2.294e-05, "backward": 2.305e-05},
     "per_list_tensor": 1.2e-06,
     "renaming": 0.0,
