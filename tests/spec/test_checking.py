@@ -222,7 +222,7 @@ def test_numbers_in_env_labels_and_commands_keep_their_spelling() -> None:
         (("volumes: [{mount: /a, pvc: x, secret: y}]",), "DOC-031"),
         (("volumes: [{mount: /a, pvc: x}, {mount: /a, pvc: y}]",), "DOC-037"),
         (("data: [s3://a/b]", "volumes: [{mount: /data, pvc: y}]"), "DOC-037"),
-        (("model: {step: a.py:f, shape: gpt2}",), "DOC-031"),
+        (("model: {python: python3}",), "DOC-031"),
         (("model: {step: a.py}",), "DOC-025"),
         (("podTemplate: {nodeSelector: {a: b}}",), "DOC-004"),
         (("env: {A: b}", "secrets: {A: c/d}"), "DOC-030"),

@@ -10,6 +10,7 @@ import click
 
 from tonnage.cost.pricing import price_of_node
 from tonnage.errors import TonnageError
+from tonnage.planning.estimating import FallingBack
 from tonnage.planning.figuring import PodSizer
 from tonnage.planning.sources import Sources
 
@@ -31,7 +32,7 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
     if run is not None:
         folder = Path(workload.file).parent if workload.file and workload.file != "standard input" else Path()
         shape, why = _shape(run, folder)
-        estimator = _estimator(run, shape, folder, no_trace=no_trace, python=python)
+        estimator = _estimator(run, shape, folder, no_trace=no_trace, python=python, notes=notes)
     return Sources(
         estimator=estimator,
         why_no_estimate=why,
@@ -42,21 +43,23 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
 
 
 def _estimator(
-    run: Run, shape: ModelShape | None, folder: Path, *, no_trace: bool, python: str | None
+    run: Run, shape: ModelShape | None, folder: Path, *, no_trace: bool, python: str | None, notes: list[str]
 ) -> StepEstimator | None:
     model = run.spec.model
+    on_paper = None
+    if shape is not None:
+        from tonnage.planning.shape_estimating import ShapeEstimator
+
+        on_paper = ShapeEstimator(shape)
     if model is not None and model.step is not None and not no_trace:
         from tonnage.cli.plan_tracing import TracingEstimator
 
         said = frozenset(run.spec.train.model_fields_set)
-        return TracingEstimator(
+        exact = TracingEstimator(
             model.step, folder=folder, python=python or model.python, said=said, tell=_tell
         )
-    if shape is None:
-        return None
-    from tonnage.planning.shape_estimating import ShapeEstimator
-
-    return ShapeEstimator(shape)
+        return exact if on_paper is None else FallingBack(exact, on_paper, notes)
+    return on_paper
 
 
 def _shape(run: Run, folder: Path) -> tuple[ModelShape | None, str]:

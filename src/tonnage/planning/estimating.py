@@ -76,6 +76,37 @@ class Remembered:
         return answer
 
 
+class FallingBack:
+    """Asks the first estimator until it cannot answer, and from then on the second; `notes` is told why."""
+
+    def __init__(self, first: StepEstimator, second: StepEstimator, notes: list[str]) -> None:
+        self._asked, self._second, self._notes = first, second, notes
+        self._has_answered = False
+
+    @property
+    def mode(self) -> Mode:
+        return self._asked.mode
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        return self._asked.knobs
+
+    def estimate(self, setup: Setup) -> Estimate:
+        try:
+            answer = self._asked.estimate(setup)
+        except CannotEstimate as reason:
+            if self._has_answered or self._asked is self._second:
+                raise
+            self._notes.append(f"not traced, estimated from the shape: {reason}")
+            self._asked = self._second
+            answer = self._asked.estimate(setup)
+        self._has_answered = True
+        return answer
+
+    def seconds(self, setup: Setup) -> Interval | None:
+        return self.estimate(setup).step_seconds if not self._has_answered else self._asked.seconds(setup)
+
+
 def repeated(once: Interval, twice: Interval, times: int) -> Interval:
     """The time of a step that accumulates: the first micro-batch costs all, each further one the difference."""
     more = times - 1

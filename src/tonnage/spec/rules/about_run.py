@@ -136,15 +136,15 @@ def volume_has_one_source(run: Run) -> Iterator[Remark]:
 
 
 def model_is_step_or_shape(run: Run) -> Iterator[Remark]:
-    """Two answers to "what is the model" are one too many."""
+    """A model that says nothing is none; with both, the shape answers where the step cannot be traced."""
     model = run.spec.model
     if model is None:
         return
-    if (model.step is None) == (model.shape is None):
+    if model.step is None and model.shape is None:
         yield Remark(
             code="DOC-031",
             path=("spec", "model"),
-            what="both step and shape are given" if model.step else "neither step nor shape is given",
+            what="neither step nor shape is given",
             expected="step: FILE.py:function to trace, or shape: a preset, config.json or dimensions",
             absent=(("spec", "model"),),
         )
