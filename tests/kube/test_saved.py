@@ -105,7 +105,7 @@ def good() -> bytes:
     [
         (b"", "SNAP-001", "empty"),
         (good()[:-20], "SNAP-002", "cut off"),
-        (gzip.compress(good())[:-9], "SNAP-002", "cut off"),
+        (gzip.compress(good(), mtime=0)[:-9], "SNAP-002", "cut off"),
         (b"hello", "SNAP-002", "not JSON"),
         (b"[1]", "SNAP-003", "not a snapshot"),
         (b'{"kind":"List","apiVersion":"v1"}', "SNAP-003", "List"),
