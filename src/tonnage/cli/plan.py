@@ -59,7 +59,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     """Say whether a run fits, where, when and for how much, before it starts.
 
     RUN is a Run document or any Kubernetes manifest of a training job (Job, JobSet, TrainJob, PyTorchJob, TFJob,
-    MPIJob, Pod); - reads standard input. Nothing is sent anywhere. Exit code 0 when it fits, 1 when something must change first.
+    MPIJob, Pod); - reads standard input. Nothing is sent anywhere. Exit code 0 when it
+    fits, 1 when something must change first.
 
     \b
         tonnage plan run.yaml                     on the GPU it names
