@@ -54,7 +54,7 @@ def truth(row: dict[str, Any]) -> int:
 
 def standings(rows: list[dict[str, Any]], exact: list[Compared]) -> list[Standing]:
     """Every tool on every configuration it can be asked about, against the smallest cap that trains."""
-    with_cap = {row["name"]: row for row in rows if "cap_trained" in row}
+    with_cap = {row["name"]: row for row in rows if "cap_trained" in row and "outside" in row}
     found = [
         Standing(
             "**tonnage, exact**",
@@ -99,7 +99,7 @@ def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
         *(line(each) for each in exact),
         "",
     ]
-    for half in ("calibration", "report"):
+    for half in ("calibration", "report", "unseen"):
         chosen = [each for each in exact if each.row["half"] == half]
         if chosen:
             lines += [f"{half} half", summary(chosen), ""]
@@ -110,7 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python")
     parser.add_argument("--traces", type=Path)
-    parser.add_argument("--half", choices=("calibration", "report"))
+    parser.add_argument("--half", choices=("calibration", "report", "unseen"))
     parser.add_argument("--to", type=Path)
     options = parser.parse_args()
     rows = [row for row in measurements() if not options.half or row["half"] == options.half]

@@ -37,8 +37,14 @@ def collected(folders: list[Path]) -> tuple[dict[str, dict[str, Any]], dict[str,
     return rows, versions
 
 
+MOST_OUTSIDE = 1 << 30
+"""More than this outside one process' allocator means that others ran beside it: neither that nor its time counts."""
+
+
 def _row(result: dict[str, Any]) -> dict[str, Any]:
     seconds = result["seconds"]
+    if result["outside"] > MOST_OUTSIDE:  # disturbed by trials beside it
+        return {"peak_allocated": result["peak_allocated"], "peak_reserved": result["peak_reserved"]}
     return {
         "peak_allocated": result["peak_allocated"], "peak_reserved": result["peak_reserved"],
         "outside": result["outside"], "context": result["context"],

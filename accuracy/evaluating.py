@@ -54,13 +54,13 @@ class Compared:
     @property
     def required_margin(self) -> float | None:
         """How far the required total lies above the truth, relative to it."""
-        if self.truth is None:
+        if self.truth is None or "outside" not in self.row:
             return None
         return float(self.estimate.required / (self.truth + self.row["outside"]) - 1)
 
     @property
     def time_error(self) -> float | None:
-        if self.estimate.step_seconds is None:
+        if self.estimate.step_seconds is None or "step_seconds" not in self.row:
             return None
         return float(self.estimate.step_seconds.p50 / self.row["step_seconds"] - 1)
 
@@ -82,23 +82,27 @@ def compared(row: dict[str, Any], trace: Trace) -> Compared:
 def line(each: Compared) -> str:
     row, estimate = each.row, each.estimate
     cap, margin, pace = each.cap_error, each.required_margin, each.time_error
-    allocated = estimate.peak_allocated / row["peak_allocated"] - 1
-    reserved = estimate.peak_reserved / row["peak_reserved"] - 1
     return (
-        f"{row['name']:36s} {row['half'][:3]} allocated {allocated:+8.3%} reserved {reserved:+8.3%}"
+        f"{row['name']:37s} {row['half'][:3]}"
+        f" allocated {_off(estimate.peak_allocated, row.get('peak_allocated'))}"
+        f" reserved {_off(estimate.peak_reserved, row.get('peak_reserved'))}"
         f" cap {'       -' if cap is None else f'{cap:+8.3%}'}"
         f" required {'     -' if margin is None else f'{margin:+7.2%}'}"
-        f" outside {(estimate.outside_allocator - row['outside']) / MIB:+5.0f}"
         f" time {'     -' if pace is None else f'{pace:+7.1%}'} {each.seconds:.1f} s"
     )
+
+
+def _off(predicted: int, measured: int | None) -> str:
+    return "       -" if measured is None else f"{predicted / measured - 1:+8.3%}"
 
 
 def summary(every: list[Compared]) -> str:
     """Median, p90 and worst of each error."""
     told = []
+    peaks = [e for e in every if "peak_allocated" in e.row]
     for name, errors in (
-        ("allocated", [e.estimate.peak_allocated / e.row["peak_allocated"] - 1 for e in every]),
-        ("reserved", [e.estimate.peak_reserved / e.row["peak_reserved"] - 1 for e in every]),
+        ("allocated", [e.estimate.peak_allocated / e.row["peak_allocated"] - 1 for e in peaks]),
+        ("reserved", [e.estimate.peak_reserved / e.row["peak_reserved"] - 1 for e in peaks]),
         ("cap", [e.cap_error for e in every if e.cap_error is not None]),
         ("time", [e.time_error for e in every if e.time_error is not None]),
     ):
@@ -110,6 +114,14 @@ def summary(every: list[Compared]) -> str:
             f"{name:10s} n {len(errors):3d}  median {statistics.median(sizes):7.3%}  p90 {p90:7.3%}"
             f"  worst {min(errors):+8.3%} {max(errors):+8.3%}"
         )
+    timed = [e for e in every if e.time_error is not None and e.estimate.step_seconds is not None]
+    if timed:
+        inside = sum(
+            e.estimate.step_seconds.p10 <= e.row["step_seconds"] <= e.estimate.step_seconds.p90
+            for e in timed
+            if e.estimate.step_seconds
+        )
+        told.append(f"time's 80 % interval covers {inside} of {len(timed)}")
     margins = [e.required_margin for e in every if e.required_margin is not None]
     if margins:
         told.append(
@@ -122,7 +134,7 @@ def summary(every: list[Compared]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
-    parser.add_argument("--half", choices=("calibration", "report"))
+    parser.add_argument("--half", choices=("calibration", "report", "unseen"))
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     every: list[Compared] = []
