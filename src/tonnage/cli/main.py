@@ -28,7 +28,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "tonnage.cli.estimate:estimate",
         "Say what a training step needs of a GPU, before one is held.",
     ),
-    "plan": ("tonnage.cli.plan:plan", "Say whether a run fits, where, when and for how much, before it starts."),
+    "plan": (
+        "tonnage.cli.plan:plan",
+        "Say whether a run fits, where, when and for how much, before it starts.",
+    ),
     "snapshot": ("tonnage.cli.snapshot:snapshot", "Show or save everything a cluster knows at this instant."),
     "doctor": ("tonnage.cli.doctor:doctor", "Say what a cluster can do for you, and why not."),
     "sandbox": ("tonnage.cli.sandbox:sandbox", "Run a real Kubernetes with GPU nodes on this machine."),
