@@ -7,12 +7,15 @@ as anybody holds a weak reference. Changing fake parameters in place, too, keeps
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import Module
+
+from .disguises import lazy
 
 _torch_apply = Module._apply
 
@@ -36,14 +39,26 @@ def _apply(module: Module, fn: Callable[..., Any], recurse: bool = True) -> Modu
             _become(parameter, fn(parameter))
             if gradient is not None:
                 _become(gradient, fn(gradient))
-    others = {name: parameter for name, parameter in module._parameters.items() if name not in fakes}
-    every, module._parameters = module._parameters, others
-    try:
+    lazy.move(module, fn)
+    with (
+        _without(module, "_parameters", fakes.keys() | lazy.lazy_names(module._parameters)),
+        _without(module, "_buffers", lazy.lazy_names(module._buffers)),
+    ):
         _torch_apply(module, fn, recurse=False)
+    return module
+
+
+@contextlib.contextmanager
+def _without(module: Module, kind: str, names: Set[str]) -> Iterator[None]:
+    """Keep some of a module's tensors out of sight; what happens to the others lasts."""
+    every = getattr(module, kind)
+    others = {name: tensor for name, tensor in every.items() if name not in names}
+    setattr(module, kind, others)
+    try:
+        yield
     finally:
         every.update(others)
-        module._parameters = every
-    return module
+        setattr(module, kind, every)
 
 
 def _become(tensor: Any, changed: Any) -> None:

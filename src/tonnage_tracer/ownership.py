@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from .blocks import Blocks
 from .phases import BACKWARD, BUILD, FORWARD
@@ -48,7 +49,7 @@ class Ownership:
     def decide_tensors(self, tensors: Iterable[Any], category: int) -> None:
         """Settle what the blocks of tensors are."""
         for tensor in tensors:
-            if isinstance(tensor, torch.Tensor):
+            if isinstance(tensor, torch.Tensor) and not is_lazy(tensor):
                 for plain in _plain_tensors(tensor):
                     self.decide(self._blocks.of(plain), category)
 

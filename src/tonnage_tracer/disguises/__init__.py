@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from . import device, libraries, loading, optimizers, recurrent, saving, tensors
+from . import device, lazy, libraries, loading, optimizers, recurrent, saving, tensors
 
 
 @contextlib.contextmanager
@@ -23,6 +23,7 @@ def disguised(recorder: Any) -> Iterator[None]:
         stack.enter_context(libraries.disguise())
         stack.enter_context(device.disguise(recorder))
         stack.enter_context(loading.disguise())
+        stack.enter_context(lazy.disguise())
         stack.enter_context(recurrent.disguise())
         stack.enter_context(saving.disguise(recorder))
         yield

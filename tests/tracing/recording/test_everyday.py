@@ -161,3 +161,10 @@ def test_adapters_train_only_themselves(recorded: Recorded) -> None:
     kept = category_bytes(recorded.trace("adapters"), at_end=True)
 
     assert kept["optimizer"] == 2 * 4 * 4 * (256 + 1024 + 1024 + 256)
+
+
+def test_lazy_layers_hold_what_layers_of_the_same_shape_hold(recorded: Recorded) -> None:
+    lazy, plain = recorded.trace("shaped_by_the_first_batch"), recorded.trace("default_adamw")
+
+    assert category_bytes(lazy, at_end=True) == category_bytes(plain, at_end=True)
+    assert calls_of(lazy, "aten.", mark="step 1") == calls_of(plain, "aten.", mark="step 1")

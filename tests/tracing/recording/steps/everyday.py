@@ -33,6 +33,7 @@ BUILDS = (
     "evaluated_between",
     "own_function",
     "adapters",
+    "shaped_by_the_first_batch",
 )
 
 WIDTH, BATCH = 256, 64
@@ -346,3 +347,11 @@ def adapters():
     model.cuda()
     trained = [each for each in model.parameters() if each.requires_grad]
     return loop(model, torch.optim.AdamW(trained))
+
+
+def shaped_by_the_first_batch():
+    model = nn.Sequential(nn.LazyLinear(4 * WIDTH), nn.GELU(), nn.LazyLinear(WIDTH)).to("cuda")
+    early = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.randn(1, WIDTH, device="cuda"))
+    assert early.param_groups[0]["params"][0] is model[0].weight
+    return loop(model, torch.optim.AdamW(model.parameters()))
