@@ -11,7 +11,10 @@ from tests.tracing.several_steps import record_all
 
 from tonnage.memory.trace import Trace
 
-pytestmark = pytest.mark.torch
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.xdist_group("compiled_steps"),
+]  # one child process serves the module
 
 STEPS = Path(__file__).parent / "steps" / "compiled.py"
 FUNCTIONS = ("eager", "compiled", "broken_into_graphs", "with_cuda_graphs", "impossible", "own_kernel")

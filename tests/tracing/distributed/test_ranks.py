@@ -11,7 +11,7 @@ from tests.tracing.several_steps import record_all
 
 from tonnage.memory.trace import Trace
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("ranks")]  # one child process serves the module
 
 STEPS = Path(__file__).parent / "steps" / "ranks.py"
 FUNCTIONS = (

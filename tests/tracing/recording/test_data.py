@@ -9,7 +9,7 @@ import pytest
 from .conftest import Recorded
 from .reading import calls_of, category_bytes, notes, operations
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("data")]  # one child process serves the module
 
 
 @pytest.fixture(scope="module")

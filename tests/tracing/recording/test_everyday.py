@@ -9,7 +9,7 @@ import pytest
 from .conftest import Recorded
 from .reading import calls_of, category_bytes, notes, operations, peak_bytes, sizes
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("everyday")]  # one child process serves the module
 
 WEIGHTS = 4 * (2 * 256 * 1024 + 1024 + 256)
 """Bytes of the small network's parameters in float32."""

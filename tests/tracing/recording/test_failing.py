@@ -9,7 +9,7 @@ import pytest
 from .conftest import Recorded
 from .reading import notes
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("failing")]  # one child process serves the module
 
 
 @pytest.fixture(scope="module")
