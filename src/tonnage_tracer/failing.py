@@ -50,6 +50,16 @@ def explain(
         return _needs_data(named, module, where)
     if kind in _NO_KERNEL or _lacks_fake_kernel(failure):
         return no_kernel(named, module, where)
+    advice = _of_pretending(failure)
+    if advice:
+        return CannotRecord(
+            "not-pretended",
+            f"{doing} does what cannot be traced: {_first_lines(failure, 200)}",
+            advice,
+            operation=named,
+            module=module,
+            where=where,
+        )
     inside = f" in module {module}" if module else ""
     return CannotRecord(
         "step-failed",
@@ -59,6 +69,22 @@ def explain(
         module=module,
         where=where,
     )
+
+
+_PRETENDED = {
+    "virtual GPU": "Leave what the GPU itself must do (CUDA graphs, IPC) out of the traced step: "
+    "it changes what runs, not what is held.",
+    "SparseTensorImpl": "Sparse tensors have no blocks that could be followed: trace with dense ones "
+    "(sparse=False), which need at least as much.",
+    "__torch_dispatch__ handlers returned NotImplemented": "A tensor subclass in this step does not work with fake "
+    "tensors: trace the step with plain tensors in its place.",
+}
+"""Texts of failures that only a traced step has, and what to do about each: the user's code is not to blame."""
+
+
+def _of_pretending(failure: BaseException) -> str:
+    text = str(failure)
+    return next((advice for sign, advice in _PRETENDED.items() if sign in text), "")
 
 
 def no_kernel(operation: str, module: str = "", where: str = "") -> CannotRecord:

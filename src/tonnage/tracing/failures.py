@@ -42,6 +42,7 @@ _CODES = {
     "unknown-knob": "TRACE-031",
     "no-fake-kernel": "TRACE-032",
     "needs-data": "TRACE-033",
+    "not-pretended": "TRACE-034",
 }
 
 

@@ -78,3 +78,10 @@ def test_a_knob_nobody_turns_keeps_its_default(recorded: Recorded) -> None:
 
 def test_a_mask_nobody_can_know_is_bounded_and_said(recorded: Recorded) -> None:
     assert any("all 100 elements" in text for text in notes(recorded.trace("bounded_by_data"), "bounded"))
+
+
+def test_what_only_a_traced_step_cannot_do_is_not_blamed_on_the_code(recorded: Recorded) -> None:
+    failure = recorded.failure("sparse_gradients")
+
+    assert failure["code"] == "not-pretended"
+    assert "sparse=False" in failure["advice"]

@@ -8,6 +8,7 @@ from torch import nn
 BUILDS = (
     "not_a_function", "returns_nothing", "needs_an_argument", "raises", "exits", "step_raises", "knob_unknown",
     "knob_taken", "knob_by_default", "own_operation", "own_operation_described", "bounded_by_data",
+    "sparse_gradients",
 )  # fmt: skip
 
 not_a_function = 7
@@ -96,3 +97,9 @@ def bounded_by_data():
         assert kept.shape == (100, 4)
 
     return step
+
+
+def sparse_gradients():
+    table = nn.Embedding(1000, 64, sparse=True, device="cuda")
+    words = torch.zeros(8, dtype=torch.long, device="cuda")
+    return lambda: table(words).sum().backward()
