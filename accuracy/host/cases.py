@@ -1,6 +1,7 @@
 """Which programs are measured: enough to fix every constant of the pod model, and three whole runs to check it.
 
-The constants are read off the single-purpose cases; the whole runs ("run ...") are never used to fit anything.
+The constants are read off the single-purpose cases; no constant is read off the whole runs ("run ...").
+Those were looked at while the model was written, so they show that its parts add up, not how it does elsewhere.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ class AWorld:
 
     def room(self, setup: Setup) -> Room | None:
         self.asked += 1
+        return self._room(setup)
+
+    def _room(self, setup: Setup) -> Room:
         recipe, parallel = setup.recipe, setup.recipe.parallel
         shards = parallel.fsdp * parallel.tensor if parallel.zero < 3 else parallel.data * parallel.tensor
         states = self.states // shards
@@ -35,6 +38,11 @@ class AWorld:
         half = 2 if recipe.precision == "fp32" else 1
         needed = states + self.activations * kept * half * recipe.micro_batch // (4 * parallel.tensor)
         return Room(needed * GIB, self.usable[setup.devices.gpu] * GIB)
+
+    def is_hopeless(self, setup: Setup) -> bool:
+        """Known at little cost where twice as much would not be enough."""
+        room = self._room(setup)
+        return room.required > 2 * room.usable
 
     def seconds(self, setup: Setup) -> float | None:
         recipe, parallel = setup.recipe, setup.recipe.parallel

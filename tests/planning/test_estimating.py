@@ -6,10 +6,12 @@ import pytest
 from plan_builders import AnEstimator
 from solver_builders import a_setup
 
-from tonnage.memory.estimate import Interval
+from tonnage.memory.estimate import Estimate, Interval
 from tonnage.memory.shapes import find_shape
 from tonnage.planning.estimating import CannotEstimate, Remembered, repeated
 from tonnage.planning.shape_estimating import ShapeEstimator
+from tonnage.planning.solver.setup import Setup
+from tonnage.planning.weighing import SURELY, Scales
 
 
 def test_each_question_is_asked_once() -> None:
@@ -50,3 +52,31 @@ def test_a_shape_is_estimated_with_its_time() -> None:
 def test_a_shape_that_does_not_go_with_its_recipe_says_why() -> None:
     with pytest.raises(CannotEstimate):
         ShapeEstimator(find_shape("gpt2")).estimate(a_setup(gpu="h100"))  # no sequence is said
+
+
+def test_a_rough_answer_is_near_enough_to_tell_what_is_hopeless() -> None:
+    estimator = ShapeEstimator(find_shape("gpt2"))
+    setup = a_setup(micro_batch=4, gpu="h100", sequence=512)
+    rough, full = estimator.roughly(setup), estimator.estimate(setup)
+
+    assert rough is not None
+    assert rough.peak_allocated * SURELY < full.smallest_cap
+    assert abs(rough.peak_allocated / full.peak_allocated - 1) < 0.05
+
+
+def test_what_is_far_too_large_is_not_worked_out_in_full() -> None:
+    estimator = ShapeEstimator(find_shape("gpt2"))
+    asked: list[Setup] = []
+
+    class Counted(ShapeEstimator):
+        def estimate(self, setup: Setup) -> Estimate:
+            asked.append(setup)
+            return estimator.estimate(setup)
+
+    scales = Scales(Counted(find_shape("gpt2")), offered=None, prices={})
+    huge, small = (a_setup(micro_batch=size, gpu="h100", sequence=1024) for size in (512, 2))
+
+    assert scales.is_hopeless(huge)
+    assert [room.fits for setup in (huge, small) if (room := scales.room(setup)) is not None] == [False, True]
+    assert not scales.is_hopeless(small)
+    assert asked == [small]

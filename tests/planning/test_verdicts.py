@@ -291,8 +291,8 @@ def test_a_deadline_and_a_budget_that_come_too_early_are_told() -> None:
         snapshot=a_snapshot(priced("8xh100=2", 80)),
     )
 
-    assert "the deadline comes at 24% of the training" in plan.warnings
-    assert "the budget of $100 is spent at 30% of the training" in plan.warnings
+    assert "the deadline comes at 24 % of the training" in plan.warnings
+    assert "the budget of $100 is spent at 30 % of the training" in plan.warnings
 
 
 # -- what can be lost

@@ -68,6 +68,10 @@ class TracingEstimator:
         """Time of the step: it takes a trace to know, as its memory does."""
         return self.estimate(setup).step_seconds
 
+    def roughly(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
+        """Nothing short of a trace tells."""
+        return None
+
     def _exact(self, setup: Setup) -> Estimate:
         if setup in self._known:
             return self._known[setup]

@@ -2,7 +2,8 @@
 
 Planning asks through one small port, so that a trace (seconds, exact) and a shape (on paper, labelled) are
 asked the same question, and tests bring their own answers. Memory and time are asked apart: where time alone
-is cheap, the solver weighs many settings by it before it asks for the memory of a few.
+is cheap, the solver weighs many settings by it before it asks for the memory of a few. Where a rough answer is
+cheap, it is asked first, and the full one only where the rough one does not decide.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class StepEstimator(Protocol):
     def seconds(self, setup: Setup) -> Interval | None:
         """Time of one optimizer step alone; raise CannotEstimate."""
 
+    def roughly(self, setup: Setup) -> Estimate | None:
+        """Memory alone, its allocated peak true to a few per cent; None where only the full answer can be had."""
+
 
 class Remembered:
     """An estimator that is asked each question once."""
@@ -41,6 +45,7 @@ class Remembered:
         self._estimator = estimator
         self._estimates: dict[Setup, Estimate | CannotEstimate] = {}
         self._seconds: dict[Setup, Interval | CannotEstimate | None] = {}
+        self._rough: dict[Setup, Estimate | None] = {}
 
     @property
     def mode(self) -> Mode:
@@ -75,6 +80,11 @@ class Remembered:
             raise answer
         return answer
 
+    def roughly(self, setup: Setup) -> Estimate | None:
+        if setup not in self._rough:
+            self._rough[setup] = self._estimator.roughly(setup)
+        return self._rough[setup]
+
 
 class FallingBack:
     """Asks the first estimator until it cannot answer, and from then on the second; `notes` is told why."""
@@ -105,6 +115,9 @@ class FallingBack:
 
     def seconds(self, setup: Setup) -> Interval | None:
         return self.estimate(setup).step_seconds if not self._has_answered else self._asked.seconds(setup)
+
+    def roughly(self, setup: Setup) -> Estimate | None:
+        return self._asked.roughly(setup)
 
 
 def repeated(once: Interval, twice: Interval, times: int) -> Interval:

@@ -14,7 +14,7 @@ from tonnage.planning.changing import (
     knob_text,
     parallel_document,
 )
-from tonnage.planning.situation import Situation, space_of
+from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.explaining import Turn, steps_between, untouched
 from tonnage.planning.solver.judging import Outcome, Remembering
 from tonnage.planning.solver.setup import Setup
@@ -51,8 +51,10 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
             chosen=None, fixed=space.fixed, considered=solution.considered, obstacles=solution.obstacles
         )
     best = solution.best
-    turns = steps_between(space.base, best.setup, judge)
-    left = [] if estimator.mode == "exact" else untouched(space, best.setup, judge)
+    turns = steps_between(space.base, best.setup, scales_of(situation, care="always"))
+    left = []
+    if estimator.mode != "exact":
+        left = untouched(space, best.setup, scales_of(situation, care="never"))
     return Fit(
         chosen=_alternative(best, space.base, judge),
         steps=tuple(_step(turn) for turn in turns),

@@ -15,7 +15,7 @@ from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.fixing import single_fixes
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import only
-from tonnage.planning.solving import find_leanest
+from tonnage.planning.solving import find_leanest, has_hope
 from tonnage.planning.tolerating import taint_text, tolerating
 from tonnage.planning.verdict import (
     Obstacle,
@@ -55,12 +55,13 @@ def _memory(situation: Situation) -> list[Obstacle]:
         return [Obstacle(why)]
     if plan.fit is not None and plan.fit.chosen is not None:
         return [Obstacle(why, (_together(plan.fit.chosen.setup, plan.fit.chosen.required, situation),))]
-    lean = find_leanest(situation) if plan.fit is None else None
-    if lean is None:  # no setting of these devices fits, so only others are left to try
+    is_open = plan.fit is None and has_hope(situation)
+    if not is_open:  # no setting of these devices fits, so only others are left to try
         space = replace(only(space.base), devices=space.devices)
     fixes = single_fixes(space, scales_of(situation), enough=ENOUGH_FIXES)
     if fixes:
         return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
+    lean = find_leanest(situation) if is_open else None
     changes = (_together(lean.setup, lean.room.required, situation),) if lean is not None else ()
     return [Obstacle(why, changes)]
 

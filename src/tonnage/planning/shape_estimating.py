@@ -48,6 +48,13 @@ class ShapeEstimator:
         except TonnageError as error:
             raise _cannot(error) from error
 
+    def roughly(self, setup: Setup) -> Estimate | None:
+        """Memory by straight lines through small steps; None where it cannot be had."""
+        try:
+            return shape_estimate(self._shape, setup.recipe, _gpu(setup), quick=True)
+        except (TonnageError, CannotEstimate):
+            return None
+
 
 def _gpu(setup: Setup) -> GpuType:
     gpu = find_gpu(setup.devices.gpu)

@@ -13,7 +13,7 @@ from tonnage.planning.solver.opening import device_choices, open_space
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space
 from tonnage.planning.sources import Sources
-from tonnage.planning.weighing import Scales
+from tonnage.planning.weighing import Care, Scales
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def space_of(
     )
 
 
-def scales_of(situation: Situation) -> Scales:
+def scales_of(situation: Situation, *, care: Care = "where it decides") -> Scales:
     """What setups are weighed with on this ground."""
     ground, sources = situation.ground, situation.sources
     assert sources.estimator is not None
@@ -69,4 +69,5 @@ def scales_of(situation: Situation) -> Scales:
         prices=gpu_prices(ground.offered) if ground else {},
         host_need=host_need,
         longest_step=longest,
+        care=care,
     )

@@ -43,6 +43,19 @@ def solve(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Solve
     return Solved(replace(solution, considered=considered), stage, judge)
 
 
+def has_hope(situation: Situation) -> bool:
+    """Whether some settings of the same devices may fit, by answers that cost little."""
+    space = space_of(situation, others=False)
+    if space is None:
+        return False
+    judge = Remembering(scales_of(situation))
+    return any(
+        not judge.is_hopeless(setup)
+        for stage in _stages(situation, space, frozenset({GPUS}))
+        if (setup := leanest(stage)) is not None
+    )
+
+
 def find_leanest(situation: Situation) -> Outcome | None:
     """The setup with least memory that still fits and keeps the devices: an answer, not the cheapest one."""
     space = space_of(situation, others=False)
@@ -65,10 +78,9 @@ def _find(stage: Space, judge: Remembering, *, is_exact: bool) -> Solution:
 
 
 def _is_hopeful(stage: Space, judge: Remembering) -> bool:
-    """Whether the leanest setup fits: if not even that does, the others need not be asked."""
+    """Whether the leanest setup may fit: if not even that does, the others need not be asked."""
     setup = leanest(stage)
-    room = None if setup is None else judge.room(setup)
-    return room is None or room.fits or stage.base.devices not in stage.devices
+    return setup is None or not judge.is_hopeless(setup) or stage.base.devices not in stage.devices
 
 
 def _names_gpus(situation: Situation) -> bool:

@@ -12,10 +12,10 @@ def warnings_about(pace: Pace, cost: Cost, workload: Workload) -> tuple[str, ...
     found = []
     if pace.deadline is not None and pace.total is not None and pace.total.p50 > pace.deadline:
         part = pace.deadline / pace.total.p50
-        found.append(f"the deadline comes at {part:.0%} of the training")
+        found.append(f"the deadline comes at {round(part * 100)} % of the training")
     if cost.budget is not None and cost.total is not None and cost.total.p50 > cost.budget:
         part = cost.budget / cost.total.p50
-        found.append(f"the budget of {cost.budget_text} is spent at {part:.0%} of the training")
+        found.append(f"the budget of {cost.budget_text} is spent at {round(part * 100)} % of the training")
     allowed = budget_per_hour(workload)
     if allowed is not None and cost.per_hour is not None and cost.per_hour > allowed:
         found.append(f"an hour costs more than the budget of {cost.budget_text} renews")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import find_gpu
@@ -16,6 +17,12 @@ from tonnage.planning.solver.setup import Devices, Setup
 HostNeed = Callable[[Setup], int | None]
 """Bytes of RAM each node of a setup needs, where that is known."""
 
+Care = Literal["where it decides", "always", "never"]
+"""When memory is worked out in full: where a rough answer leaves it open whether it fits, always, or never."""
+
+SURELY = 0.9
+"""Part of a rough allocated peak that is surely needed: it is true to 3 %, and the allocator only adds."""
+
 
 class Scales:
     """Weighs setups for one run on one cluster (or on none)."""
@@ -28,19 +35,29 @@ class Scales:
         prices: Mapping[str, Price],
         host_need: HostNeed | None = None,
         longest_step: float | None = None,
+        care: Care = "where it decides",
     ) -> None:
         self._estimator = estimator
         self._offered = offered
         self._prices = prices
         self._host_need = host_need
         self._longest_step = longest_step
+        self._care = care
 
     def room(self, setup: Setup) -> Room | None:
         gpu = find_gpu(setup.devices.gpu)
-        estimate = self._estimate(setup)
-        if gpu is None or estimate is None:
+        if gpu is None:
             return None
-        return Room(estimate.required, facts_of(gpu).usable_bytes)
+        usable = facts_of(gpu).usable_bytes
+        rough = None if self._care == "always" else self._estimator.roughly(setup)
+        if rough is not None and (self._care == "never" or _surely(rough) > usable):
+            return Room(rough.required, usable)
+        estimate = self._estimate(setup)
+        return None if estimate is None else Room(estimate.required, usable)
+
+    def is_hopeless(self, setup: Setup) -> bool:
+        gpu, rough = find_gpu(setup.devices.gpu), self._estimator.roughly(setup)
+        return gpu is not None and rough is not None and _surely(rough) > facts_of(gpu).usable_bytes
 
     def seconds(self, setup: Setup) -> float | None:
         try:
@@ -76,3 +93,8 @@ class Scales:
             return self._estimator.estimate(setup)
         except CannotEstimate:
             return None
+
+
+def _surely(rough: Estimate) -> int:
+    """Bytes that a full answer will not go below."""
+    return int(rough.peak_allocated * SURELY) + rough.outside_allocator

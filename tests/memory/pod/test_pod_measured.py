@@ -213,7 +213,7 @@ def test_pinned_memory_comes_in_powers_of_two_and_stays(mib: int, before: str) -
     assert ON_GPU["pinned freed"]["RssShmem"] == ON_GPU["pinned 129 MiB"]["RssShmem"]
 
 
-# -- whole runs, predicted and then measured; nothing was fitted to these
+# -- whole runs: no constant was read off these, but they were known while the model was written
 
 FILES = ("page cache floor", "pages being written")
 RUNS = [name for name in CASES if name.startswith("run ")]

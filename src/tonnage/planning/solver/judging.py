@@ -36,6 +36,9 @@ class Judge(Protocol):
     def room(self, setup: Setup) -> Room | None:
         """What a GPU must hold; None where this setup cannot be judged."""
 
+    def is_hopeless(self, setup: Setup) -> bool:
+        """Whether it surely does not fit, as far as that can be told at little cost."""
+
     def seconds(self, setup: Setup) -> float | None:
         """How long one optimizer step takes; None where it is not known."""
 
@@ -84,6 +87,10 @@ class Remembering:
         if setup not in self._rooms:
             self._rooms[setup] = self._judge.room(setup)
         return self._rooms[setup]
+
+    def is_hopeless(self, setup: Setup) -> bool:
+        known = self._rooms.get(setup)
+        return not known.fits if known is not None else self._judge.is_hopeless(setup)
 
     def seconds(self, setup: Setup) -> float | None:
         if setup not in self._seconds:

@@ -4,8 +4,8 @@ Three ways to the same answer, by what an answer costs:
 
     search        every setup is timed and taken in order of cost; the first that fits is the cheapest. Nothing is
                   assumed of time, so this is what small spaces get.
-    lazily        only the largest micro-batch of each kind is timed at first, as the best that kind can do; smaller
-                  ones are found by bisection when a kind's turn comes.
+    lazily        only the largest micro-batch of each kind that has hope is timed at first, as the best that kind
+                  can do; it is asked about when its turn comes, and makes room for the next smaller one.
     by_bisection  where time costs a trace as memory does: the largest micro-batch that fits, of every kind.
 
 The last two take a larger micro-batch to be no slower, which holds as long as it keeps the GPU busier. All of
@@ -14,6 +14,7 @@ them ask for memory only where it decides, and never about a micro-batch above o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -75,27 +76,27 @@ def search(space: Space, judge: Judge) -> Solution:
 def lazily(space: Space, judge: Judge) -> Solution:
     """The same for large spaces: kinds wait in line by the best they could do."""
     remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
-    line: list[tuple[tuple[bool, float, int], int, int, bool]] = []
+    line: list[tuple[tuple[bool, float, int], int, int]] = []
     sizes_of = [cuts(kind, space) for kind in kinds(space)]
+
+    def queue(number: int, below: int) -> None:
+        hopeful = _hopeful(sizes_of[number][:below], remembering)
+        if hopeful:
+            heappush(line, (_price(sizes_of[number][hopeful - 1], remembering), number, hopeful - 1))
+
     for number, sizes in enumerate(sizes_of):
-        if sizes:
-            heappush(line, (_price(sizes[-1], remembering), number, len(sizes) - 1, False))
+        queue(number, len(sizes))
     found: list[Outcome] = []
     obstacles: dict[str, None] = {}
     asked = 0
     while line and len(found) <= RUNNERS_UP:
-        _, number, index, is_known = heappop(line)
-        sizes = sizes_of[number]
-        outcome = remembering.outcome(sizes[index])
-        asked += not is_known
+        _, number, index = heappop(line)
+        outcome = remembering.outcome(sizes_of[number][index])
+        asked += 1
         if outcome is None:
             continue
         if not outcome.room.fits:
-            smaller, questions = largest_that_fits(sizes[:index], remembering)
-            asked += questions
-            if smaller is not None:
-                place = sizes.index(smaller.setup)
-                heappush(line, (_price(smaller.setup, remembering), number, place, True))
+            queue(number, index)
         elif (obstacle := remembering.obstacle(outcome.setup)) is not None:
             obstacles[obstacle] = None
         else:
@@ -127,7 +128,7 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
 
 def largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
     """The last of setups in order of micro-batch that fits, by bisection; and how many were asked about."""
-    low, high = 0, len(sizes)
+    low, high = 0, _hopeful(sizes, judge)
     best: Outcome | None = None
     asked = 0
     while low < high:
@@ -139,6 +140,11 @@ def largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outco
         else:
             high = middle
     return best, asked
+
+
+def _hopeful(sizes: Sequence[Setup], judge: Remembering) -> int:
+    """How many setups, in order of micro-batch, are not surely too large."""
+    return bisect_left(sizes, True, key=judge.is_hopeless)
 
 
 def _price(setup: Setup, judge: Remembering) -> tuple[bool, float, int]:

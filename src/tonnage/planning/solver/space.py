@@ -22,6 +22,8 @@ from tonnage.planning.solver.setup import (
 
 CHECKPOINTING: tuple[Checkpointing, ...] = ("none", "selective", "full")
 OFFLOADS: tuple[Offload, ...] = ("none", "optimizer", "all")
+LEANER: tuple[Precision, ...] = ("fp32", "amp-fp16", "amp-bf16", "fp16", "bf16")
+"""Number formats, the one that takes least memory last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def leanest(space: Space) -> Setup | None:
             * (parallel.fsdp if parallel.fsdp > 1 else parallel.ddp if parallel.zero == 3 else 1),
             order[kind.sharding],
             CHECKPOINTING.index(recipe.checkpointing),
+            LEANER.index(recipe.precision),
             recipe.optimizer == "adamw-fused",
         )
         if best is None or rank > best[0]:
