@@ -9,7 +9,7 @@ import pytest
 from tonnage.cluster.gpus import find_gpu
 from tonnage.memory.ledger import shape_estimate
 from tonnage.memory.recipe import Parallel, Recipe
-from tonnage.memory.shapes import ShapeError, find_shape
+from tonnage.memory.shapes import ShapeError, find_shape, shape_from_config
 
 H200 = find_gpu("h200")
 
@@ -44,3 +44,10 @@ def test_an_impossible_recipe_is_refused_by_name(name: str, recipe: dict[str, An
 
 def test_every_contradiction_is_told_at_once() -> None:
     assert refusal("gpt2", image=3, micro_batch=0) >= {"recipe-empty-batch", "recipe-image-for-text"}
+
+
+def test_an_activation_without_formulas_is_refused() -> None:
+    assert H200 is not None
+    shape = shape_from_config({"model_type": "llama", "hidden_act": "swiglu_oai"})
+    with pytest.raises(ShapeError, match="recipe-unknown-activation"):
+        shape_estimate(shape, Recipe(micro_batch=1, sequence=8), H200)

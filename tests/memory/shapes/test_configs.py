@@ -43,6 +43,36 @@ def test_an_unknown_type_is_refused_with_the_known_ones() -> None:
     assert "llama" in (problem.expected or "")
 
 
+def test_a_classifier_named_in_the_file_has_its_head_and_no_vocabulary() -> None:
+    file = {
+        "model_type": "bert",
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "a", "1": "b", "2": "c"},
+    }
+    shape = shape_from_config(file)
+    assert (shape.head, shape.classes) == ("sequence", 3)
+    assert shape_from_config({**file, "architectures": ["BertForMaskedLM"]}).head == "language"
+    assert (
+        shape_from_config({**file, "architectures": ["BertForTokenClassification"], "num_labels": 9}).classes
+        == 9
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"), [("bert", "BertForQuestionAnswering"), ("t5", "T5ForSequenceClassification")]
+)
+def test_a_head_we_do_not_know_is_refused(kind: str, named: str) -> None:
+    with pytest.raises(ShapeError, match="config-unknown-head"):
+        shape_from_config({"model_type": kind, "architectures": [named]})
+
+
+def test_a_quarter_of_each_head_of_gpt_neox_is_turned_unless_the_file_says_otherwise() -> None:
+    small = {"model_type": "gpt_neox", "hidden_size": 512, "num_attention_heads": 8}
+    assert shape_from_config(small).rotary == 16
+    assert shape_from_config({**small, "rotary_pct": 1.0}).rotary == 64
+    assert shape_from_config({**small, "rope_parameters": {"partial_rotary_factor": 0.5}}).rotary == 32
+
+
 def test_a_file_without_type_is_refused() -> None:
     with pytest.raises(ShapeError, match="config-without-type"):
         shape_from_config({"hidden_size": 64})

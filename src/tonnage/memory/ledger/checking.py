@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tonnage.errors import Problem
+from tonnage.memory.ledger.families.program import ACTIVATIONS
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
@@ -32,6 +33,11 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         found.append(
             ("recipe-no-accumulation", "a step has at least one micro-batch", str(recipe.accumulation), None)
         )
+    if shape.family != "convnet" and shape.activation not in ACTIVATIONS:
+        found.append(
+            ("recipe-unknown-activation", f"we have no formulas for this activation of {shape.name}", shape.activation,
+             "trace the step itself (--step FILE.py:build), which needs no formulas")
+        )  # fmt: skip
     if shape.is_language_model:
         if recipe.sequence is None:
             found.append(

@@ -24,6 +24,7 @@ def widths_of(run: Run, recipe: Recipe) -> dict[str, int]:
         "d": d, "f": f, "2 f": 2 * f, "q": q, "k": k, "3 q": 3 * q, "q + 2 k": q + 2 * k,
         "V": shape.vocabulary // cut, "heads": heads, "heads s": heads * rows, "s": rows, "1": 1,
         "experts": shape.experts, "top": shape.experts_per_token, "r": recipe.lora_rank or 0,
+        "classes": shape.classes,
     }  # fmt: skip
 
 

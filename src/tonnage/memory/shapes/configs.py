@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tonnage.errors import Problem
-from tonnage.memory.shapes.shape import ModelShape, ShapeError, checked
+from tonnage.memory.shapes.shape import Head, ModelShape, ShapeError, checked
 
 Config = Mapping[str, object]
 
@@ -42,7 +42,43 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
                 hint="trace the step itself (--step FILE.py:build), which needs no formulas",
             )
         )
-    return checked(reader(_Fields(config, where), name or kind), where)
+    return checked(_with_head(reader(_Fields(config, where), name or kind), config, where), where)
+
+
+_HEADS: dict[str, Head] = {"ForSequenceClassification": "sequence", "ForTokenClassification": "tokens"}
+_OTHER_HEADS = (
+    "ForQuestionAnswering",
+    "ForMultipleChoice",
+    "ForNextSentencePrediction",
+    "ForMaskedImageModeling",
+)
+
+
+def _with_head(shape: ModelShape, config: Config, where: str | None) -> ModelShape:
+    """The head that `architectures` names; where it names none, the one that trains the model from scratch."""
+    named = config.get("architectures")
+    name = str(named[0]) if isinstance(named, list) and named else ""
+    head = next((head for ending, head in _HEADS.items() if name.endswith(ending)), None)
+    if name.endswith(_OTHER_HEADS) or (head is not None and shape.family == "t5"):
+        raise ShapeError(
+            Problem(
+                code="config-unknown-head",
+                what="we have no formulas for this head",
+                where=where,
+                found=name,
+                expected=f"a language model, ForImageClassification, {' or '.join(_HEADS)}",
+                hint="trace the step itself (--step FILE.py:build), which needs no formulas",
+            )
+        )
+    if head is None or shape.is_vision:
+        return shape
+    return replace(shape, head=head, classes=_classes(_Fields(config, where)))
+
+
+def _classes(fields: _Fields) -> int:
+    """How many labels: `num_labels`, else the names in `id2label`, else two."""
+    labels = fields.config.get("id2label")
+    return fields.positive("num_labels", len(labels) if isinstance(labels, Mapping) and labels else 2)
 
 
 class _Fields:
@@ -72,6 +108,15 @@ class _Fields:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise self._wrong(name, value, "a rate from 0 to 1")
+        return float(value)
+
+    def share(self, name: str, default: float) -> float:
+        """A part of something, up to all of it."""
+        value = self.config.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+            raise self._wrong(name, value, "a share above 0, at most 1")
         return float(value)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -290,6 +335,64 @@ def _gpt2(fields: _Fields, name: str) -> ModelShape:
     )
 
 
+def _gpt_neox(fields: _Fields, name: str) -> ModelShape:
+    hidden, heads = fields.positive("hidden_size", 6144), fields.positive("num_attention_heads", 64)
+    width = hidden // heads if hidden % heads == 0 else 0
+    rope = fields.config.get("rope_parameters")
+    said = rope if isinstance(rope, Mapping) and "partial_rotary_factor" in rope else fields.config
+    share = _Fields(said, fields.where).share("partial_rotary_factor" if said is rope else "rotary_pct", 0.25)
+    biased = fields.flag("attention_bias", True)
+    return ModelShape(
+        name=name,
+        family="gpt_neox",
+        architecture="gpt_neox",
+        layers=fields.positive("num_hidden_layers", 44),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=width,
+        intermediate=fields.positive("intermediate_size", 24576),
+        vocabulary=fields.positive("vocab_size", 50432),
+        tied=fields.flag("tie_word_embeddings", False),
+        gated=False,
+        qkv_bias=biased,
+        out_bias=biased,
+        parallel_blocks=fields.flag("use_parallel_residual", True),
+        rotary=int(width * share),
+        activation=fields.text("hidden_act", "gelu"),
+        dropout=fields.rate("hidden_dropout", 0.0),
+        attention_dropout=fields.rate("attention_dropout", 0.0),
+    )
+
+
+def _opt(fields: _Fields, name: str) -> ModelShape:
+    hidden, heads = fields.positive("hidden_size", 768), fields.positive("num_attention_heads", 12)
+    biased = fields.flag("enable_bias", True)
+    return ModelShape(
+        name=name,
+        family="opt",
+        architecture="opt",
+        layers=fields.positive("num_hidden_layers", 12),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads if hidden % heads == 0 else 0,
+        intermediate=fields.positive("ffn_dim", 3072),
+        vocabulary=fields.positive("vocab_size", 50272),
+        positions=fields.positive("max_position_embeddings", 2048),
+        embedding_width=fields.positive("word_embed_proj_dim", hidden),
+        tied=fields.flag("tie_word_embeddings", True),
+        gated=False,
+        qkv_bias=biased,
+        out_bias=biased,
+        mlp_bias=biased,
+        post_norms=not fields.flag("do_layer_norm_before", True),
+        activation=fields.text("activation_function", "relu"),
+        dropout=fields.rate("dropout", 0.1),
+        attention_dropout=fields.rate("attention_dropout", 0.0),
+    )
+
+
 def _bert(fields: _Fields, name: str, kind: str = "bert", vocabulary: int = 30522) -> ModelShape:
     hidden, heads = fields.positive("hidden_size", 768), fields.positive("num_attention_heads", 12)
     return ModelShape(
@@ -367,7 +470,6 @@ def _t5(fields: _Fields, name: str) -> ModelShape:
 
 def _vit(fields: _Fields, name: str) -> ModelShape:
     hidden, heads = fields.positive("hidden_size", 768), fields.positive("num_attention_heads", 12)
-    labels = fields.config.get("id2label")
     return ModelShape(
         name=name,
         family="vit",
@@ -386,12 +488,14 @@ def _vit(fields: _Fields, name: str) -> ModelShape:
         image=fields.positive("image_size", 224),
         patch=fields.positive("patch_size", 16),
         channels=fields.positive("num_channels", 3),
-        classes=fields.positive("num_labels", len(labels) if isinstance(labels, Mapping) else 2),
+        classes=_classes(fields),
     )
 
 
 _READERS: dict[str, Callable[[_Fields, str], ModelShape]] = {
     "gpt2": _gpt2,
+    "gpt_neox": _gpt_neox,
+    "opt": _opt,
     "llama": _llama,
     "mistral": _mistral,
     "qwen2": _qwen2,

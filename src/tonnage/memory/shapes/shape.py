@@ -13,7 +13,8 @@ from typing import Literal
 
 from tonnage.errors import DocumentError, Problem
 
-Family = Literal["gpt2", "llama", "mixtral", "bert", "t5", "vit", "convnet"]
+Family = Literal["gpt2", "gpt_neox", "opt", "llama", "mixtral", "bert", "t5", "vit", "convnet"]
+Head = Literal["language", "sequence", "tokens"]
 QkNorm = Literal["none", "head", "full"]
 
 
@@ -52,7 +53,7 @@ class ModelShape:
     """Whether the feed-forward part multiplies two projections."""
     activation: str = "silu"
     post_norms: bool = False
-    """Norms after attention and feed-forward too (Gemma 2 and 3)."""
+    """Norms after attention and feed-forward too (Gemma 2 and 3), or only there (OPT 350M)."""
     softcap: bool = False
     """Logits squashed by tanh (Gemma 2)."""
     embedding_scale: bool = False
@@ -68,6 +69,12 @@ class ModelShape:
     image: int = 0
     channels: int = 3
     classes: int = 0
+    head: Head = "language"
+    """What a text is for: its own tokens, one class for all of it, or one per token (`classes`)."""
+    rotary: int = 0
+    """How much of a head's width is turned by its position; 0: all of it."""
+    embedding_width: int = 0
+    """Width of the embedding where it is projected to the model's; 0 where it is the model's."""
     types: int = 0
     """Segment types of BERT's input."""
     relative_buckets: int = 0

@@ -1,7 +1,8 @@
-"""BERT, RoBERTa and DistilBERT with their masked-language-model heads: norms after each part, dropout everywhere."""
+"""BERT, RoBERTa and DistilBERT with a masked-language-model head or a classifier: norms after, dropout everywhere."""
 
 from __future__ import annotations
 
+from tonnage.memory.ledger.families import heads
 from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.operators.attending import eager_attention, scaled_dot_product
 from tonnage.memory.ledger.operators.elementwise import add, gelu
@@ -30,6 +31,9 @@ def weights(shape: ModelShape, tensor: int = 1) -> Weights:
         yield from _affine(f"{at}.up", f, d)
         yield from _affine(f"{at}.down", d, f)
         yield from _normed(f"{at}.norm2", d)
+    if shape.head != "language":
+        yield from heads.weights(shape)
+        return
     yield "head.bias", (shape.vocabulary // tensor,)
     yield from _affine("transform", d, d)
     yield from _normed("transform.norm", d)
@@ -51,9 +55,13 @@ def loss(p: Program, tokens: Tensor, labels: Tensor) -> Tensor:
     """The model's forward and its own loss."""
     x = _embedded(p, tokens)
     mask = _square_mask(p, x)
+    first = x  # the caller's name for the embeddings keeps them while the layers run
     for i in range(p.shape.layers):
         at = f"layers.{i}"
         x = p.block(at, lambda given, at=at, mask=mask: _layer(p, at, given, mask), x)  # type: ignore[misc]
+    del first
+    if p.shape.head != "language":
+        return heads.loss(p, x, labels)
     p.machine.tape.enter("head")
     logits = _head(p, x)
     p.machine.tape.enter("loss")

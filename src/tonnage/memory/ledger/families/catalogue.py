@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, t5, vit
+from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, neox, opt, t5, vit
 from tonnage.memory.ledger.families.program import Weights
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tensors import Tensor
@@ -23,10 +23,10 @@ class FamilyProgram:
 
 
 def _tokens(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor, ...]:
-    del shape
     assert recipe.sequence is not None
     size = (recipe.micro_batch, recipe.sequence)
-    return machine.input(size, "int64", "tokens"), machine.input(size, "int64", "labels")
+    labels = size[:1] if shape.head == "sequence" else size
+    return machine.input(size, "int64", "tokens"), machine.input(labels, "int64", "labels")
 
 
 def _images(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor, ...]:
@@ -41,6 +41,8 @@ def _images(machine: Machine, shape: ModelShape, recipe: Recipe) -> tuple[Tensor
 
 _PROGRAMS = {
     "gpt2": FamilyProgram(gpt2.weights, gpt2.loss, _tokens),
+    "gpt_neox": FamilyProgram(neox.weights, neox.loss, _tokens),
+    "opt": FamilyProgram(opt.weights, opt.loss, _tokens),
     "llama": FamilyProgram(decoder.weights, decoder.loss, _tokens),
     "mixtral": FamilyProgram(decoder.weights, decoder.loss, _tokens),
     "bert": FamilyProgram(bert.weights, bert.loss, _tokens),

@@ -6,6 +6,7 @@ the halves, key and value heads left grouped where the kernel can share them.
 
 from __future__ import annotations
 
+from tonnage.memory.ledger.families import heads
 from tonnage.memory.ledger.families.experts import expert_weights, experts
 from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.operators.attending import eager_attention, repeat_heads, scaled_dot_product
@@ -24,7 +25,9 @@ def weights(shape: ModelShape, tensor: int = 1) -> Weights:
     for i in range(shape.layers):
         yield from _layer_weights(f"layers.{i}", shape, tensor)
     yield "norm", (shape.hidden,)
-    if not shape.tied:
+    if shape.head != "language":
+        yield from heads.weights(shape)
+    elif not shape.tied:
         yield "head", (shape.vocabulary // tensor, shape.hidden)
 
 
@@ -71,7 +74,7 @@ def loss(p: Program, tokens: Tensor, labels: Tensor) -> Tensor:
     if p.shape.embedding_scale:
         x = scale(x)
     mask = causal_mask(p, x)
-    angles = _angles(p, x)
+    angles = rotary_angles(p, x)
     first = x  # the caller's name for the embeddings keeps them to the end
     for i in range(p.shape.layers):
         at = f"layers.{i}"
@@ -84,7 +87,9 @@ def loss(p: Program, tokens: Tensor, labels: Tensor) -> Tensor:
 
 
 def language_loss(p: Program, x: Tensor, labels: Tensor) -> Tensor:
-    """Output projection, fp32 logits, shifted labels, cross-entropy."""
+    """Output projection, fp32 logits, shifted labels, cross-entropy; or the classifier's, where that is the head."""
+    if p.shape.head != "language":
+        return heads.loss(p, x, labels)
     machine = p.machine
     machine.tape.enter("head")
     logits = linear(x, p.weights.get("head", p.weights["embed"]), None, "V")
@@ -130,9 +135,9 @@ def _has_mask(p: Program, layer: int) -> bool:
     return every == 1 or (layer + 1) % every != 0
 
 
-def _angles(p: Program, x: Tensor) -> tuple[Tensor, Tensor]:
+def rotary_angles(p: Program, x: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the positions: computed in fp32, handed on in the model's dtype."""
-    machine, rows, width = p.machine, x.shape[1], p.shape.head_dim
+    machine, rows, width = p.machine, x.shape[1], p.shape.rotary or p.shape.head_dim
 
     def made(name: str, *inputs: Tensor) -> Tensor:
         return machine.call(name, inputs, [((1, rows, width), "float32", None, "rotary")])[0]
@@ -190,10 +195,10 @@ def _attend(p: Program, at: str, x: Tensor, angles: tuple[Tensor, Tensor], mask:
     if p.shape.architecture == "phi3":
         # The part that is turned is cut out and the rest joined on, even where there is none.
         q, k = sliced(q, 3, q.shape[3]), sliced(k, 3, k.shape[3])
-        q, k = _rotated(q, k, angles)
+        q, k = rotated(q, k, angles)
         q, k = cat([q], 3), cat([k], 3)
     else:
-        q, k = _rotated(q, k, angles)
+        q, k = rotated(q, k, angles)
     rate = p.shape.attention_dropout
     if p.attention == "eager":
         out = eager_attention(q, k, v, mask=mask, rate=rate, softmax_dtype="float32")
@@ -239,7 +244,8 @@ def _headed(p: Program, x: Tensor, norm: str | None = None) -> Tensor:
     return transpose(x, 1, 2)
 
 
-def _rotated(q: Tensor, k: Tensor, angles: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def rotated(q: Tensor, k: Tensor, angles: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Queries and keys turned by their positions."""
     cosine, sine = angles
 
     def turned(x: Tensor) -> Tensor:

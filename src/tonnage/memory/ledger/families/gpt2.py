@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonnage.memory.ledger.families import heads
 from tonnage.memory.ledger.families.decoder import causal_mask, language_loss
 from tonnage.memory.ledger.families.program import Program, Weights
 from tonnage.memory.ledger.operators.attending import eager_attention, scaled_dot_product
@@ -32,7 +33,9 @@ def weights(shape: ModelShape, tensor: int = 1) -> Weights:
         yield f"{at}.down", (f, d)
         yield f"{at}.down.bias", (d,)
     yield from _norm_weights("norm", d)
-    if not shape.tied:
+    if shape.head != "language":
+        yield from heads.weights(shape)
+    elif not shape.tied:
         yield "head", (shape.vocabulary // tensor, d)
 
 

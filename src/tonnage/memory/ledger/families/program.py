@@ -15,9 +15,11 @@ Weights = Iterator[tuple[str, Shape]]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": silu,
+    "swish": silu,
     "gelu": gelu,
     "gelu_pytorch_tanh": gelu,
     "gelu_new": gelu_new,
+    "gelu_fast": gelu_new,
     "relu": relu,
 }
 
