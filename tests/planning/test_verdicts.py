@@ -230,7 +230,7 @@ def test_a_quota_smaller_than_the_gang_never_lets_it_in() -> None:
     plan = make_plan(a_workload(count=2), sources(), snapshot=a_snapshot(quotas=(quota,)))
 
     assert plan.verdict.kind == "cannot fit"
-    assert plan.verdict.reasons == (f"quota wall: you ask requests.{GPU}=16, the wall is 12",)
+    assert plan.verdict.reasons == (f"quota wall: you ask 16 of requests.{GPU}, the wall is 12",)
 
 
 def test_a_limit_range_refuses_in_the_api_servers_words() -> None:

@@ -52,9 +52,7 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
         )
     best = solution.best
     turns = steps_between(space.base, best.setup, scales_of(situation, care="always"))
-    left = []
-    if estimator.mode != "exact":
-        left = untouched(space, best.setup, scales_of(situation, care="never"))
+    left = [] if estimator.mode == "exact" else untouched(space, best.setup, judge)
     return Fit(
         chosen=_alternative(best, space.base, judge),
         steps=tuple(_step(turn) for turn in turns),

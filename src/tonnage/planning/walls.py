@@ -18,7 +18,7 @@ from tonnage.cluster.objects import Pod, ResourceQuota
 from tonnage.cluster.resources import amounts
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.placing import Wanted
-from tonnage.units import Quantity
+from tonnage.units import Quantity, format_bytes
 
 Standing = Literal["open", "wait", "never", "unknown"]
 """`open` lets all in now, `wait` would when others leave, `never` not as asked, `unknown` could not be seen."""
@@ -108,12 +108,17 @@ def _one_wall(name: str, key: str, asked: Quantity, used: Quantity | None, hard:
         standing: Standing = "unknown"
         text = f"quota {name}: {key} has not been counted yet"
     elif asked > hard:
-        standing, text = "never", f"quota {name}: you ask {key}={asked}, the wall is {hard}"
+        standing = "never"
+        text = f"quota {name}: you ask {_shown(key, asked)} of {key}, the wall is {_shown(key, hard)}"
     elif used + asked > hard:
         standing = "wait"
-        text = f"quota {name}: {key} {used} of {hard} in use, you ask {asked}"
+        text = (
+            f"quota {name}: {key} {_shown(key, used)} of {_shown(key, hard)} in use, "
+            f"you ask {_shown(key, asked)}"
+        )
     else:
-        standing, text = "open", f"quota {name}: {key} {used + asked} of {hard} with this run"
+        standing = "open"
+        text = f"quota {name}: {key} {_shown(key, used + asked)} of {_shown(key, hard)} with this run"
     return Wall(
         kind="quota",
         name=name,
@@ -124,6 +129,12 @@ def _one_wall(name: str, key: str, asked: Quantity, used: Quantity | None, hard:
         used="" if used is None else str(used),
         hard=str(hard),
     )
+
+
+def _shown(key: str, amount: Quantity) -> str:
+    """An amount as people read it: a worked-out request is a number of bytes that nobody can."""
+    is_bytes = key.endswith(("memory", "storage"))
+    return format_bytes(amount.value()) if is_bytes else str(amount)
 
 
 def _together(roles: Sequence[Wanted]) -> dict[str, Quantity]:

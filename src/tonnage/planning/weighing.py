@@ -17,8 +17,8 @@ from tonnage.planning.solver.setup import Devices, Setup
 HostNeed = Callable[[Setup], int | None]
 """Bytes of RAM each node of a setup needs, where that is known."""
 
-Care = Literal["where it decides", "always", "never"]
-"""When memory is worked out in full: where a rough answer leaves it open whether it fits, always, or never."""
+Care = Literal["where it decides", "always"]
+"""When memory is worked out in full: where a rough answer leaves it open whether it fits, or always."""
 
 SURELY = 0.9
 """Part of a rough allocated peak that is surely needed: it is true to 3 %, and the allocator only adds."""
@@ -50,7 +50,7 @@ class Scales:
             return None
         usable = facts_of(gpu).usable_bytes
         rough = None if self._care == "always" else self._estimator.roughly(setup)
-        if rough is not None and (self._care == "never" or _surely(rough) > usable):
+        if rough is not None and _surely(rough) > usable:
             return Room(rough.required, usable)
         estimate = self._estimate(setup)
         return None if estimate is None else Room(estimate.required, usable)

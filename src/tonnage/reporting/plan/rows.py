@@ -207,7 +207,7 @@ def _where(placement: PlacementView) -> Iterator[str]:
             for group in placement.groups
             if group.gpus_per_node or not any(other.gpus_per_node for other in placement.groups)
         ]
-        yield from map(_pool, telling[:3])
+        yield from filter(None, map(_pool, telling[:3]))
 
 
 def _pool(group: GroupView) -> str:
@@ -219,7 +219,7 @@ def _pool(group: GroupView) -> str:
         return f"{name}: {group.takes_now} now, {group.takes_empty} of {group.nodes} if empty{small}"
     if group.taints:
         return f"{name}: keeps it away by {', '.join(group.taints)}"
-    return f"{name}: {', '.join(group.reasons[:2])}"
+    return f"{name}: {', '.join(group.reasons[:2])}" if group.reasons else ""
 
 
 def _walls(view: PlanView) -> Iterator[Row]:
@@ -252,11 +252,16 @@ def _costs(view: PlanView) -> Iterator[Row]:
     cost = view.cost
     if cost.per_hour is None:
         if cost.gpu_hours is not None:
-            yield Row("Costs", (f"{cost.gpu_hours.p50:,.0f} GPU-hours; {cost.origin}",))
+            yield Row("Costs", (f"{_hours(cost.gpu_hours.p50)} GPU-hours; {cost.origin}",))
         elif view.run.gpus:
             yield Row("Costs", (f"{view.run.gpus} GPU-hours per hour; {cost.origin}",))
         return
     yield Row("Costs", tuple(_cost_lines(cost)))
+
+
+def _hours(hours: float) -> str:
+    """Whole hours where there are many; two figures where there are few."""
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 def _cost_lines(cost: CostView) -> Iterator[str]:
