@@ -134,6 +134,8 @@ def test_a_config_that_is_none_is_refused_with_its_name(tmp_path: Path, text: st
         ((*GPT2, "--rank", "1"), "EST-005"),
         ((*GPT2, "--parallel", "ddp:0"), "EST-006"),
         ((*GPT2, "--parallel", "magic:8"), "EST-006"),
+        ((*GPT2, "--parallel", "ddp:100000000"), "EST-006"),
+        ((*GPT2, "--parallel", "ddp:8,zero3:8"), "EST-006"),
         ((*GPT2, "--plot", "x.jpg"), "EST-007"),
         ((*GPT2, "--timeline", "/nowhere/at/all/x.json"), "EST-008"),
     ],

@@ -75,6 +75,10 @@ def read_options(options: Mapping[str, Any]) -> Asked:
     return Asked(step, shape, gpus or (_named(DEFAULT_GPU),), bool(gpus))
 
 
+MOST_RANKS = 65_536
+"""More than the largest runs have; a slip of the finger beyond it would be counted rank by rank."""
+
+
 def parse_parallel(text: str) -> Parallel:
     """Degrees from `ddp:8,tensor:2`; `zero3:8` is eight data-parallel ranks at that stage.
 
@@ -83,14 +87,18 @@ def parse_parallel(text: str) -> Parallel:
     """
     degrees = dict.fromkeys(DEGREES, 1)
     stage: Literal[0, 1, 2, 3] = 0
+    said: set[str] = set()
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, _, count = pair.partition(":")
-        if not count.isdigit() or int(count) < 1:
-            raise _parallel(pair, "a degree of at least 1, like ddp:8")
+        if not count.isdecimal() or not 1 <= int(count) <= MOST_RANKS:
+            raise _parallel(pair, f"a degree from 1 to {MOST_RANKS:,}, like ddp:8")
         if name in STAGES:
             name, stage = "ddp", STAGES[name]
         if name not in degrees:
             raise _parallel(pair, f"{', '.join(DEGREES)}, zero1, zero2 or zero3")
+        if name in said:
+            raise _parallel(pair, f"each degree once; {name} is said before, and zero1 to zero3 are ddp")
+        said.add(name)
         degrees[name] = int(count)
     return Parallel(zero=stage, **degrees)
 

@@ -36,6 +36,7 @@ def refusal(name: str, **recipe: Any) -> set[str]:
         ("gpt2", {"sequence": 64, "parallel": Parallel(expert=2)}, "recipe-no-experts"),
         ("mixtral-8x7b", {"sequence": 64, "parallel": Parallel(expert=3)}, "recipe-expert-degree"),
         ("gpt2", {"sequence": 64, "micro_batch": 0}, "recipe-empty-batch"),
+        ("llama-3-8b", {"sequence": 10**6, "micro_batch": 10**6}, "recipe-too-large"),
     ],
 )
 def test_an_impossible_recipe_is_refused_by_name(name: str, recipe: dict[str, Any], code: str) -> None:

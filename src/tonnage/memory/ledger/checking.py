@@ -20,6 +20,11 @@ def check_recipe(shape: ModelShape, recipe: Recipe, where: str | None = None) ->
         )
 
 
+MOST_TOKENS = 2**32
+"""Of one micro-batch: far above what any GPU can hold, far below what the model of its address space cannot."""
+MOST_LAYERS = 4096
+"""A step is worked out block by block; beyond this it would take minutes."""
+
 Complaint = tuple[str, str, str | None, str | None]
 
 
@@ -33,6 +38,17 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         found.append(
             ("recipe-no-accumulation", "a step has at least one micro-batch", str(recipe.accumulation), None)
         )
+    tokens = recipe.micro_batch * max(recipe.sequence or 0, (recipe.image or 0) ** 2, 1)
+    if tokens > MOST_TOKENS:
+        found.append(
+            ("recipe-too-large", "no GPU holds such a micro-batch", f"{tokens:,} tokens or pixels",
+             f"at most {MOST_TOKENS:,} are estimated")
+        )  # fmt: skip
+    if shape.layers > MOST_LAYERS:
+        found.append(
+            ("recipe-too-deep", "no model that is known has so many blocks", f"{shape.layers:,} blocks",
+             f"at most {MOST_LAYERS:,} are estimated")
+        )  # fmt: skip
     if shape.family != "convnet" and shape.activation not in ACTIVATIONS:
         found.append(
             ("recipe-unknown-activation", f"we have no formulas for this activation of {shape.name}", shape.activation,
