@@ -93,6 +93,15 @@ def test_a_run_that_fits_exits_with_zero(room: Path) -> None:
     assert result.stdout.startswith("sft   2 nodes x 8 h100   fits")
 
 
+def test_a_pool_that_can_grow_takes_the_run_but_not_now(room: Path) -> None:
+    Path("lab.yaml").write_text(CLUSTER.replace("nodes: 2,", "nodes: 0, autoscale: 0..4,"))
+    result = call("run.yaml", "--on", "lab.yaml")
+
+    assert result.return_value == 0
+    assert "fits, but not now" in result.stdout
+    assert "once the autoscaler adds nodes (up to 4)" in result.stdout
+
+
 def test_what_must_change_first_exits_with_one(room: Path) -> None:
     result = call("job.yaml", "--on", "lab.yaml")
 

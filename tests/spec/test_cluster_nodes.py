@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tonnage.cluster.announcing import TO_COME
 from tonnage.errors import DocumentError
 from tonnage.spec.cluster import Cluster
 from tonnage.spec.cluster_nodes import PRICE_ANNOTATION, nodes_of
@@ -15,9 +16,9 @@ from tonnage.spec.run import Run
 HEAD = "apiVersion: tonnage.dev/v1alpha1\nkind: Cluster\nmetadata: {name: lab}\nspec:\n  pools:\n"
 
 
-def nodes(*pools: str) -> list[dict[str, Any]]:
+def nodes(*pools: str, to_come: bool = False) -> list[dict[str, Any]]:
     text = HEAD + "".join(f"    - {{{pool}}}\n" for pool in pools)
-    return nodes_of(load_one(text, "cluster.yaml", Cluster))
+    return nodes_of(load_one(text, "cluster.yaml", Cluster), to_come=to_come)
 
 
 def test_a_pool_becomes_its_nodes_named_labelled_and_tainted() -> None:
@@ -65,6 +66,13 @@ def test_the_price_of_the_whole_node_travels_with_it() -> None:
 
 def test_a_pool_that_is_empty_now_has_no_nodes() -> None:
     assert nodes("name: a, nodes: 0, gpus: 8 x h100, autoscale: 0..4") == []
+
+
+def test_nodes_an_autoscaler_may_add_are_marked_as_not_there() -> None:
+    pool = "name: a, nodes: 1, gpus: 8 x h100, autoscale: 0..3"
+    marks = [TO_COME in node["metadata"]["annotations"] for node in nodes(pool, to_come=True)]
+
+    assert marks == [False, True, True]
 
 
 def test_a_file_without_the_wanted_kind_is_refused() -> None:

@@ -94,7 +94,7 @@ def _cluster(on: str | None, context: str | None) -> tuple[Snapshot | None, str]
         return None, ""
     from tonnage.cli.target import Looking, find_cluster
 
-    looking = Looking(find_cluster(on, context))
+    looking = Looking(find_cluster(on, context, to_come=True))
     looking.announce()
     return looking.cluster.observe(), str(looking.cluster.target)
 

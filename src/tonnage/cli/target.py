@@ -93,8 +93,13 @@ def refuse_missing_namespace(snapshot: Snapshot) -> None:
     )
 
 
-def find_cluster(on: str | None = None, context: str | None = None) -> KubeCluster | SavedCluster:
-    """The cluster that --on or --context means; without either, the current context."""
+def find_cluster(
+    on: str | None = None, context: str | None = None, *, to_come: bool = False
+) -> KubeCluster | SavedCluster:
+    """The cluster that --on or --context means; without either, the current context.
+
+    With `to_come`, a Cluster file also shows the nodes that its autoscalers may add.
+    """
     if on is not None and context is not None:
         raise UsageError(
             Problem(code="TARGET-001", what="--on and --context both name a cluster", hint="leave one out")
@@ -115,7 +120,7 @@ def find_cluster(on: str | None = None, context: str | None = None) -> KubeClust
                     hint=f"write ./{on} for the file, or --context {on} for the context",
                 )
             )
-        return _from_file(path)
+        return _from_file(path, to_come=to_come)
     if is_path or on.endswith((*SNAPSHOT_SUFFIXES, *DOCUMENT_SUFFIXES)):
         if not is_path and on in _contexts():
             return _by_context(on)
@@ -154,9 +159,9 @@ def _sandbox(name: str) -> KubeCluster:
     return KubeCluster(KubeClient(access), target=Target("sandbox", name, access.server))
 
 
-def _from_file(path: Path) -> SavedCluster:
+def _from_file(path: Path, *, to_come: bool = False) -> SavedCluster:
     if _is_document(path):
-        return _from_document(path)
+        return _from_document(path, to_come=to_come)
     from tonnage.kube.saved import SavedCluster
 
     return SavedCluster.open(path, now=dt.datetime.now(dt.UTC))
@@ -173,7 +178,7 @@ def _is_document(path: Path) -> bool:
     return bool(start) and not start.startswith((b"{", b"\x1f\x8b"))
 
 
-def _from_document(path: Path) -> SavedCluster:
+def _from_document(path: Path, *, to_come: bool) -> SavedCluster:
     """The nodes a Cluster document describes, as a saved cluster nobody uses yet."""
     import msgspec
 
@@ -187,7 +192,8 @@ def _from_document(path: Path) -> SavedCluster:
 
     document = load_one(path.read_bytes(), str(path), Cluster)
     ready = [{"type": "Ready", "status": "True"}]
-    nodes = [{**node, "status": {**node["status"], "conditions": ready}} for node in nodes_of(document)]
+    described = nodes_of(document, to_come=to_come)
+    nodes = [{**node, "status": {**node["status"], "conditions": ready}} for node in described]
     gaps = tuple(
         Gap(resource=kind.full_name, reason=NOT_DESCRIBED, message="a Cluster document does not tell")
         for kind in KINDS

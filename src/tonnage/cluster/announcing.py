@@ -13,6 +13,8 @@ from tonnage.cluster.objects.node import Node
 from tonnage.units import Quantity, try_quantity
 
 _ZERO = Quantity(0)
+TO_COME = "tonnage.dev/to-come"
+"""Annotation of a described node that an autoscaler may add."""
 POOL_LABELS = (
     "tonnage.dev/pool",
     "cloud.google.com/gke-nodepool",
@@ -37,6 +39,11 @@ def is_usable(node: Node) -> bool:
         condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions
     )
     return ready and not node.spec.unschedulable
+
+
+def is_to_come(node: Node) -> bool:
+    """Whether an autoscaler would bring the node up, and it is not there yet."""
+    return TO_COME in node.metadata.annotations
 
 
 def pool_of(node: Node) -> str:

@@ -122,6 +122,8 @@ class NodeGroup:
     """Taints the pod must tolerate there and does not."""
     memory_fits: bool | None = None
     """Whether the GPU holds the step."""
+    to_come: int = 0
+    """Nodes of these that an autoscaler may add and that are not there now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

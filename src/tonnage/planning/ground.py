@@ -1,9 +1,15 @@
-"""The cluster a run is planned on, in the forms that are asked: its books, the same books empty, its offers."""
+"""The cluster a run is planned on, in the forms that are asked: its books, the same books empty, its offers.
+
+Nodes that an autoscaler may add are not there now, but count where the run would fit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from tonnage.cluster.announcing import is_to_come
 from tonnage.cluster.scheduling import ClusterView, view_of
 from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
 from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, part_offers
@@ -32,9 +38,12 @@ class Ground:
 
     @classmethod
     def of(cls, snapshot: Snapshot, price_of: PriceOf) -> Ground:
-        view = view_of(snapshot)
+        view = whole = view_of(snapshot)
+        if any(map(is_to_come, snapshot.nodes)):
+            there = tuple(node for node in snapshot.nodes if not is_to_come(node))
+            view = view_of(replace(snapshot, nodes=there))
         found = offers(snapshot.nodes, price_of)
-        return cls(snapshot, view, emptied(view), found, part_offers(snapshot.nodes, price_of))
+        return cls(snapshot, view, emptied(whole), found, part_offers(snapshot.nodes, price_of))
 
     @property
     def sees_all_pods(self) -> bool:

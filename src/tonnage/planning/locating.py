@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tonnage.cluster.announcing import devices_of, gpu_type_of, pool_of
+from tonnage.cluster.announcing import devices_of, gpu_type_of, is_to_come, pool_of
 from tonnage.cluster.gpu_facts import facts_of as gpu_facts
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node, Pod
@@ -152,6 +152,7 @@ def _group(
         reasons=reasons_of(away),
         taints=tuple(map(taint_text, untolerated_taints(pod, tainted))) if tainted is not None else (),
         memory_fits=None if known is None or required is None else required <= gpu_facts(known).usable_bytes,
+        to_come=sum(map(is_to_come, nodes)),
     )
 
 

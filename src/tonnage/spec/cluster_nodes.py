@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tonnage.cluster.announcing import TO_COME
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.cluster.objects.node import Taint
 from tonnage.cluster.shapes import MigCut, NodeShape, node_from_shape
@@ -20,9 +21,12 @@ _GIB = 1024**3
 _DEFAULT_DISK = 100 * _GIB
 
 
-def nodes_of(cluster: Cluster) -> list[dict[str, Any]]:
-    """Every node of the cluster as a Kubernetes Node manifest, in the order of the pools."""
-    return [node for pool in cluster.spec.pools for node in _pool_nodes(pool)]
+def nodes_of(cluster: Cluster, *, to_come: bool = False) -> list[dict[str, Any]]:
+    """Every node of the cluster as a Kubernetes Node manifest, in the order of the pools.
+
+    With `to_come` also those that an autoscaler may add, marked as such.
+    """
+    return [node for pool in cluster.spec.pools for node in _pool_nodes(pool, to_come=to_come)]
 
 
 def shape_of(pool: Pool) -> NodeShape:
@@ -52,8 +56,9 @@ def shape_of(pool: Pool) -> NodeShape:
     )
 
 
-def _pool_nodes(pool: Pool) -> list[dict[str, Any]]:
-    shape, count = shape_of(pool), pool.nodes.low
+def _pool_nodes(pool: Pool, *, to_come: bool) -> list[dict[str, Any]]:
+    shape, there = shape_of(pool), pool.nodes.low
+    count = max(there, pool.autoscale.nodes.high) if to_come and pool.autoscale else there
     width = len(str(max(count - 1, 0)))
     nodes = []
     for index in range(count):
@@ -61,6 +66,8 @@ def _pool_nodes(pool: Pool) -> list[dict[str, Any]]:
         # These two mark a simulated node in a sandbox; a planned one is neither.
         node["metadata"]["labels"].pop("type", None)
         node["metadata"]["annotations"] = _price_note(pool)
+        if index >= there:
+            node["metadata"]["annotations"][TO_COME] = "autoscale"
         nodes.append(node)
     return nodes
 

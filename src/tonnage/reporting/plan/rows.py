@@ -190,7 +190,9 @@ def _when(placement: PlacementView) -> str:
         return f"now: {now.feasible:,} of {total:,} nodes would take it ({example})"
     if empty.fits:
         waiting = f"{now.placed} of {now.wanted} pods find a place now"
-        return f"when others leave: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
+        come = sum(group.to_come for group in placement.groups if group.takes_empty)
+        when = f"once the autoscaler adds nodes (up to {come:,})" if come else "when others leave"
+        return f"{when}: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
     if empty.placed:
         return f"{empty.placed} of {empty.wanted} pods find a place, even on empty nodes"
     return f"no node of {total:,} would take it, even empty"

@@ -209,6 +209,7 @@ def _group(group: NodeGroup) -> GroupView:
         reasons=group.reasons,
         taints=group.taints,
         memory_fits=group.memory_fits,
+        to_come=group.to_come,
     )
 
 

@@ -103,6 +103,7 @@ class GroupView(View, frozen=True):
     reasons: tuple[str, ...]
     taints: tuple[str, ...]
     memory_fits: bool | None
+    to_come: int
 
 
 class PlacementView(View, frozen=True):
