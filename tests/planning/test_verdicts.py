@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from plan_builders import (
     GIB,
@@ -23,6 +24,7 @@ from plan_builders import (
     train,
 )
 
+from tonnage.cluster.objects import PersistentVolumeClaim
 from tonnage.planning.answers import Plan
 from tonnage.planning.plan import make_plan
 from tonnage.planning.workload import DiesWith, Durability
@@ -356,6 +358,22 @@ def test_a_stop_that_leaves_no_time_to_save_is_a_caution() -> None:
     plan = make_plan(a_workload(), sources(checkpoint_bytes=100 * GIB), snapshot=a_snapshot())
 
     assert any("the last save would be cut off" in text for text in plan.risk.cautions)
+
+
+def test_a_claim_without_a_volume_is_the_thing_to_change() -> None:
+    mounts = [{"name": "ckpt", "persistentVolumeClaim": {"claimName": "ckpt"}}]
+    workload = a_workload(pod=a_pod(8, volumes=mounts))
+    claim = msgspec.convert(
+        {
+            "metadata": {"name": "ckpt", "namespace": "team"},
+            "spec": {"accessModes": ["ReadWriteMany"]},
+            "status": {"phase": "Pending"},
+        },
+        PersistentVolumeClaim,
+    )
+    plan = make_plan(workload, sources(), snapshot=a_snapshot(claims=(claim,)))
+
+    assert changes(plan) == ["have pvc/ckpt bound to a volume"]
 
 
 def test_a_missing_claim_is_told_before_pods_wait_for_it() -> None:

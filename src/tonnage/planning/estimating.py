@@ -81,6 +81,9 @@ class Remembered:
         return answer
 
     def roughly(self, setup: Setup) -> Estimate | None:
+        known = self._estimates.get(setup)
+        if isinstance(known, Estimate):
+            return known
         if setup not in self._rough:
             self._rough[setup] = self._estimator.roughly(setup)
         return self._rough[setup]

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
+from tonnage.cluster.messages.scheduling_reasons import UNBOUND_IMMEDIATE
 from tonnage.cluster.objects import Pod
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, change_for, edits_between, gib, inline
 from tonnage.planning.locating import lacks, reasons_of, taints_in_the_way, unmatched_selectors
 from tonnage.planning.placing import Wanted, place_gang
+from tonnage.planning.pods import claims_of
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.fixing import single_fixes
 from tonnage.planning.solver.setup import Setup
@@ -85,7 +87,13 @@ def _place(situation: Situation) -> list[Obstacle]:
     pod = situation.roles[0].pod
     changes = [
         change
-        for change in (_tolerate(situation), _unselect(situation), _spread(situation), _fewer(situation))
+        for change in (
+            _tolerate(situation),
+            _unselect(situation),
+            _bind(situation),
+            _spread(situation),
+            _fewer(situation),
+        )
         if change is not None
     ]
     short = lacks(placement, pod, ground.empty)
@@ -146,6 +154,38 @@ def _unselect(situation: Situation) -> Change | None:
         why=f"no node is labelled {text}",
         answers="selectors",
     )
+
+
+def _bind(situation: Situation) -> Change | None:
+    """Claims that wait for a volume keep the pods away from every node, however many there are."""
+    placement, ground = situation.plan.placement, situation.ground
+    assert placement is not None
+    assert ground is not None
+    if UNBOUND_IMMEDIATE not in placement.empty.message:
+        return None
+    workload = situation.plan.workload
+    pending = sorted(
+        claim.metadata.name
+        for claim in ground.snapshot.claims
+        if claim.metadata.namespace == workload.namespace
+        and claim.metadata.name in claims_of(workload)
+        and not claim.spec.volume_name
+    )
+    trial = [Wanted(role.name, _without_claims(role.pod), role.count) for role in situation.roles]
+    gang = place_gang(trial, ground.empty)
+    if not pending or not gang.fits:
+        return None
+    return Change(
+        what=f"have {', '.join(f'pvc/{name}' for name in pending)} bound to a volume",
+        effect=f"{len(gang.feasible)} nodes would take it",
+        why="its pods wait for a volume, and the claim's class makes none when a pod comes",
+        answers="claims",
+    )
+
+
+def _without_claims(pod: Pod) -> Pod:
+    left = tuple(volume for volume in pod.spec.volumes if volume.persistent_volume_claim is None)
+    return with_fields(pod, spec=with_fields(pod.spec, volumes=left))
 
 
 def _spread(situation: Situation) -> Change | None:
