@@ -144,6 +144,15 @@ def test_calls_without_meaning_are_usage_errors(words: tuple[str, ...], code: st
     assert refused(*words) == (2, code)
 
 
+def test_allocator_settings_torch_would_not_take_are_refused_before_a_step_is_traced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    step = tmp_path / "train.py"
+    step.write_text("def build(): ...")
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:maybe")
+    assert refused("--step", f"{step}:build") == (1, "EST-011")
+
+
 def test_an_unknown_gpu_is_answered_with_near_ones():
     shown = call(*GPT2, "--gpu", "h2000")
     assert "h200" in str(getattr(shown.exception, "problems", [""])[0])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tonnage.cli.estimate_asking import Asked, ShapeAsked, StepAsked
 from tonnage.cluster.gpus import GpuType
 from tonnage.errors import DocumentError, Problem, RefusedError
-from tonnage.memory.allocator import SettingsError
+from tonnage.memory.allocator import SettingsError, read_settings
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.exact import exact_estimate
@@ -67,6 +70,8 @@ def _from_step(asked: Asked, step: StepAsked) -> Answer:
 def _trace(step: StepAsked, gpu: GpuType) -> Trace:
     file, function = parse_step(step.text)
     knobs = dict(step.knobs)
+    with _settings_refused(os.environ):
+        read_settings(os.environ)  # torch itself may crash on them, which would say less
     trace = trace_step(
         TraceRequest(
             file=file,
@@ -92,16 +97,22 @@ def _trace(step: StepAsked, gpu: GpuType) -> Trace:
 
 
 def _exact(trace: Trace, gpu: GpuType) -> Estimate:
-    try:
+    with _settings_refused(trace.settings):
         return exact_estimate(trace, gpu, step_seconds=step_time(trace, gpu))
+
+
+@contextlib.contextmanager
+def _settings_refused(environment: Mapping[str, str]) -> Iterator[None]:
+    """Settings that torch would not take, said as such."""
+    try:
+        yield
     except SettingsError as error:
         raise RefusedError(
             Problem(
                 code="EST-011",
                 what=f"torch will not start with these allocator settings: {error}",
                 where="PYTORCH_CUDA_ALLOC_CONF",
-                found=trace.settings.get("PYTORCH_CUDA_ALLOC_CONF")
-                or trace.settings.get("PYTORCH_ALLOC_CONF"),
+                found=environment.get("PYTORCH_CUDA_ALLOC_CONF") or environment.get("PYTORCH_ALLOC_CONF"),
             )
         ) from error
 
