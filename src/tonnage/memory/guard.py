@@ -7,9 +7,9 @@ It must not cover more, because memory that is planned for and not used is paid 
 reserved memory was 0.1 %. A step that belongs to several families gets the widest.
 
 The shares were chosen by that half, not fitted. Twenty steps that nobody had measured when their predictions were
-written down (`accuracy/predictions`) were measured afterwards, the rows named `new_` in `accuracy/measurements`. For the
-sixteen whose memory outside the allocator was measured too, `required` lay between 0.8 % and 3.0 % above the truth; for
-the four whose cap alone was, between 0.9 % and 3.2 % if what lies outside is as predicted. None was below.
+written down (`accuracy/predictions`) were measured afterwards, the rows named `new_` in `accuracy/measurements`. For
+the sixteen whose memory outside the allocator was measured too, `required` lay between 0.8 % and 3.0 % above the truth;
+for the four whose cap alone was, between 0.9 % and 3.2 % if what lies outside is as predicted. None was below.
 """
 
 from __future__ import annotations
