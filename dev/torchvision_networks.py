@@ -50,6 +50,10 @@ WHOLE = frozenset(
 )  # fmt: skip
 
 
+PARTITIONS = {"WindowPartition": "V", "WindowDepartition": "D"}
+"""Modules whose sizes are arguments of the call."""
+
+
 def main(target: str) -> None:
     """Describe every network that can be described."""
     lines = []
@@ -167,7 +171,10 @@ class Writer:
         module = self.modules[str(node.target)]
         source = node.args[0]
         assert isinstance(source, fx.Node)
-        word = module_word(module)
+        sizes = ",".join(str(size) for size in node.args[1:])
+        word = (
+            PARTITIONS[kind] + sizes if (kind := type(module).__name__) in PARTITIONS else module_word(module)
+        )
         if word is None:
             self.same(node, source)
         else:
@@ -286,6 +293,10 @@ def module_word(module: nn.Module) -> str | None:  # noqa: PLR0912
         return f"Q{module.num_heads},{module.window_size[0]},{module.shift_size[0]},{version}"
     if kind in ("PatchMerging", "PatchMergingV2"):
         return "P1" if kind == "PatchMerging" else "P2"
+    if kind == "RelativePositionalMultiHeadAttention":
+        return f"K{module.n_heads},{module.size}"
+    if kind == "SwapAxes":
+        return "T"
     raise Undescribed(kind)
 
 

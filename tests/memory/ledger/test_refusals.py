@@ -31,6 +31,7 @@ def refusal(name: str, **recipe: Any) -> set[str]:
         ("resnet18", {"lora_rank": 8}, "recipe-lora-on-convnet"),
         ("resnet18", {"checkpointing": "full"}, "recipe-checkpointing-convnet"),
         ("vit_b_16", {"image": 225}, "recipe-image-size"),
+        ("maxvit_t", {"image": 256}, "recipe-image-size"),
         ("gpt2", {"sequence": 64, "parallel": Parallel(tensor=5)}, "recipe-tensor-degree"),
         ("gpt2", {"sequence": 64, "parallel": Parallel(pipeline=99)}, "recipe-pipeline-degree"),
         ("gpt2", {"sequence": 64, "parallel": Parallel(expert=2)}, "recipe-no-experts"),

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.ledger import shape_estimate
 from tonnage.memory.ledger.stepping import run_steps
 from tonnage.memory.ledger.tape import Tape
 from tonnage.memory.recipe import Recipe
-from tonnage.memory.shapes import shape_from_config
+from tonnage.memory.shapes import find_shape, shape_from_config
 
 FIGURES: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "traced_figures.json").read_text())
 KNOBS = ("precision", "attention", "checkpointing", "optimizer", "accumulation", "sequence", "image")
@@ -53,3 +55,13 @@ def test_the_paper_step_holds_what_the_traced_step_held(name: str) -> None:
     assert abs(peak / seen["peak"] - 1) < 0.003
     if recipe.optimizer != "sgdm":  # ours decays weights, the traced one did not
         assert abs(events - seen["events"]) <= (0.07 if in_place else 0.04) * seen["events"]
+
+
+@pytest.mark.parametrize(("precision", "traced"), [("amp-bf16", 3_299_060_224), ("fp32", 5_416_765_440)])
+def test_maxvit_holds_what_exact_mode_saw_of_torchvisions_own(precision: str, traced: int) -> None:
+    gpu = find_gpu("h200")
+    assert gpu is not None
+    recipe = Recipe(micro_batch=16, precision=precision, optimizer="adamw")  # type: ignore[arg-type]
+    assert shape_estimate(find_shape("maxvit_t"), recipe, gpu).peak_allocated == pytest.approx(
+        traced, rel=0.01
+    )

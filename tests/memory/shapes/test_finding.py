@@ -29,7 +29,7 @@ def test_every_network_of_torchvision_has_exactly_its_weights() -> None:
     networks = [
         name for name in preset_names() if (found := network_shape(name)) and found.family == "convnet"
     ]
-    assert len(networks) >= 74
+    assert len(networks) >= 75
     wrong = [name for name in networks if weights_of(find_shape(name)) != network_weights(name)]
     assert wrong == []
 

@@ -25,6 +25,9 @@ MOST_TOKENS = 2**32
 MOST_LAYERS = 4096
 """A step is worked out block by block; beyond this it would take minutes."""
 
+FIXED_GRID = frozenset({"maxvit_t"})
+"""Networks whose windows are laid out for one size of image when they are built."""
+
 Complaint = tuple[str, str, str | None, str | None]
 
 
@@ -79,6 +82,11 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         found.append(
             ("recipe-checkpointing-convnet", "torchvision's networks have no activation checkpointing", shape.name,
              "trace your own step (--step FILE.py:build) if it recomputes")
+        )  # fmt: skip
+    elif shape.architecture in FIXED_GRID and recipe.image not in (None, shape.image):
+        found.append(
+            ("recipe-image-size", f"{shape.name} is built for images of {shape.image} pixels",
+             f"image {recipe.image}", "drop --image")
         )  # fmt: skip
     elif shape.patch and (recipe.image or shape.image) % shape.patch:
         found.append(

@@ -9,6 +9,8 @@ A word is a letter with numbers, and after `@` which earlier results it reads, c
     a A m t  sum, sum in place, product, joined     o  dropout     d  stochastic depth     f  flattened
     h  channels shuffled     k  one half of the channels     y  dimensions in another order
     Q  windowed attention: heads, window, shift, version     P  patches merged     z  the result
+    V  image to windows: side     D  windows to image: side, rows, columns     T  windows and pixels swapped (grid)
+    K  attention in each window: heads, side     e  tanh
 """
 
 from __future__ import annotations

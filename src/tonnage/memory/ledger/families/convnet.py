@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tonnage.memory.ledger.families.program import Program, Weights
-from tonnage.memory.ledger.families.windows import merged, merging_weights, window_attention, window_weights
+from tonnage.memory.ledger.families.windows import (
+    departitioned,
+    merged,
+    merging_weights,
+    partition_attention,
+    partition_weights,
+    partitioned,
+    window_attention,
+    window_weights,
+)
 from tonnage.memory.ledger.operators import convolving
 from tonnage.memory.ledger.operators.elementwise import (
     activation,
@@ -71,6 +80,8 @@ def _weights_of(word: Word, at: str, given: int) -> Weights:
         yield from window_weights(word, at, given)
     elif letter == "P":
         yield from merging_weights(word, at, given)
+    elif letter == "K":
+        yield from partition_weights(word, at, given)
 
 
 def _channels_of(word: Word, channels: list[tuple[int, int]]) -> tuple[int, int]:
@@ -175,6 +186,16 @@ def _run(p: Program, word: Word, at: str, given: list[Tensor]) -> Tensor:  # noq
             return window_attention(p, word, at, x)
         case "P":
             return merged(p, word, at, x)
+        case "V":
+            return partitioned(x, word.whole(0))
+        case "D":
+            return departitioned(x, word.whole(0), word.whole(1), word.whole(2))
+        case "T":
+            return transpose(x, 1, 2)
+        case "K":
+            return partition_attention(p, word, at, x)
+        case "e":
+            return tanh(x)
         case "z":
             return x
     raise AssertionError(letter)

@@ -1,4 +1,4 @@
-"""Swin's windowed attention and merging of patches."""
+"""Swin's windowed attention and merging of patches; MaxViT's windows and grids."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tonnage.memory.ledger.operators.views import (
     reshape,
     selected,
     sliced,
+    split,
     transpose,
 )
 from tonnage.memory.ledger.tensors import Tensor
@@ -121,3 +122,51 @@ def _copied(x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
 
     track(machine, [out], [x], [], rule)
     return out
+
+
+def partition_weights(word: Word, at: str, width: int) -> Weights:
+    """MaxViT's attention: a table of position biases, one joint projection and one back."""
+    heads, side = word.whole(0), word.whole(1)
+    yield f"{at}.table", ((2 * side - 1) ** 2, heads)
+    for name, rows in (("qkv", 3 * width), ("o", width)):
+        yield f"{at}.{name}", (rows, width)
+        yield f"{at}.{name}.bias", (rows,)
+
+
+def partitioned(x: Tensor, side: int) -> Tensor:
+    """An image as windows of pixels."""
+    batch, channels, rows, columns = x.shape
+    x = reshape(x, (batch, channels, rows // side, side, columns // side, side))
+    x = permute(x, (0, 2, 4, 3, 5, 1))
+    return reshape(x, (batch, (rows // side) * (columns // side), side * side, channels))
+
+
+def departitioned(x: Tensor, side: int, rows: int, columns: int) -> Tensor:
+    """Windows of pixels as an image again."""
+    batch, channels = x.shape[0], x.shape[-1]
+    x = permute(reshape(x, (batch, rows, columns, side, side, channels)), (0, 5, 1, 3, 2, 4))
+    return reshape(x, (batch, channels, rows * side, columns * side))
+
+
+def partition_attention(p: Program, word: Word, at: str, x: Tensor) -> Tensor:
+    """Attention inside each window, spelt out: the biases are trained."""
+    heads = word.whole(0)
+    batch, windows, inside, width = x.shape
+    joined = linear(x, p.weight(f"{at}.qkv"), p.weight(f"{at}.qkv.bias"), "features")
+    parts = split(joined, [width] * 3)
+    del joined
+    q, k, v = (
+        permute(reshape(part, (batch, windows, inside, heads, width // heads)), (0, 1, 3, 2, 4))
+        for part in parts
+    )
+    del parts
+    k = scale(k)
+    weights = matmul(q, transpose(k, 3, 4), "window")
+    bias = p.machine.call(
+        "aten.index.Tensor", [], [((1, heads, inside, inside), weights.dtype, None, "window")]
+    )[0]
+    weights = softmax(add(weights, bias))
+    out = matmul(weights, v, "features")
+    del weights, q, k, v
+    out = reshape(permute(out, (0, 1, 3, 2, 4)), (batch, windows, inside, width))
+    return linear(out, p.weight(f"{at}.o"), p.weight(f"{at}.o.bias"), "features")
