@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tonnage.memory.shapes import MODEL_TYPES, ShapeError, shape_from_config, shape_from_dimensions
@@ -114,3 +116,8 @@ def test_a_convnet_needs_a_name() -> None:
 def test_a_dimension_the_family_does_not_have_is_refused() -> None:
     with pytest.raises(ShapeError, match="experts"):
         shape_from_dimensions("gpt2", experts=8)
+
+
+def test_the_documentation_names_every_type() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "estimate.md").read_text()
+    assert [kind for kind in MODEL_TYPES if kind not in text] == []
