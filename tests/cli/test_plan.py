@@ -83,6 +83,19 @@ def answer(*words: str) -> dict[str, Any]:
     return json.loads(result.stdout)  # type: ignore[no-any-return]
 
 
+# -- what --fit says
+
+
+def test_where_nothing_fits_the_knobs_that_need_consent_are_named(room: Path) -> None:
+    large = "model: {shape: llama-3-70b}\n  nodes: 1\n  train: {microBatch: 1, sequence: 512, parallel: {fsdp: 8},"
+    text = RUN.replace("  nodes: 2\n", "").replace("train: {microBatch: 4, sequence: 2048,", large)
+    Path("run.yaml").write_text(text.replace("memory: 256Gi", "memory: 1500Gi"))
+    result = call("run.yaml", "--on", "lab.yaml", "--fit")
+
+    assert "found nothing" in result.stdout
+    assert "precision: changes the numerics: --allow precision" in " ".join(result.stdout.split())
+
+
 # -- verdicts and exit codes
 
 

@@ -79,7 +79,7 @@ def _wrapped(text: str, first: int, others: int) -> list[str]:
 def _fit(fit: FitView) -> list[str]:
     if fit.chosen is None:
         reasons = "; ".join(fit.obstacles) or f"none of {fit.considered:,} settings fits"
-        return _row(Row("--fit", (f"found nothing: {reasons}",), "nothing", "bad"))
+        return _row(Row("--fit", (f"found nothing: {reasons}",), "nothing", "bad")) + _fixed(fit)
     how = "traced" if fit.confirmed else "estimated"
     lines = _row(Row("--fit", (f"the cheapest of {fit.considered:,} settings, {how}",)))
     lines += _alternative("chosen", fit.chosen)
@@ -89,6 +89,12 @@ def _fit(fit: FitView) -> list[str]:
         lines += _alternative("" if index else "  next", other)
     for index, step in enumerate(fit.left[:4]):
         lines += _row(Row("" if index else "  left alone", (step.text,)))
+    return lines + _fixed(fit)
+
+
+def _fixed(fit: FitView) -> list[str]:
+    """The knobs that were not turned and why: where nothing fits, one of them may be the way out."""
+    lines = []
     for index, (knob, reason) in enumerate(fit.fixed.items()):
         lines += _row(Row("" if index else "  fixed", (f"{knob}: {reason}",)))
     return lines
