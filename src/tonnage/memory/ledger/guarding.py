@@ -7,8 +7,8 @@ except for convolutional networks, whose workspaces fill the cache without being
 
 Shares leave about a third to spare over the worst residual of the measured steps that a shape can describe. The
 rule about the unpressed allocator was added after a step of the reported half had needed it, so the tests that
-compare the two halves are no blind trial of this guard. GPT-NeoX and OPT were compared with
-traces and with one measured step each (`expected` right to 0.1 % both times); they have the share of the other decoders.
+compare the two halves are no blind trial of this guard. GPT-NeoX and OPT were compared with traces
+and with one measured step each (`expected` right to 0.1 % both times); they have the share of the other decoders.
 """
 
 from __future__ import annotations
