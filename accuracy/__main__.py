@@ -94,8 +94,9 @@ def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
         *(standing.row() for standing in standings(rows, exact)),
         "",
         "What the sets are worth: constants of the time model were fitted to `calibration` only, but rules of memory "
-        "and the form of the time model were found by looking at `calibration` and `report` alike. `unseen` was predicted, "
-        "and the predictions committed (accuracy/predictions), before it was measured; nothing was changed after.",
+        "and the form of the time model were found by looking at `calibration` and `report` alike. `unseen` "
+        "was predicted, and the predictions committed (accuracy/predictions), before it was measured; nothing was "
+        "changed after.",
         "",
         "## Exact mode, every configuration",
         "",
