@@ -108,6 +108,7 @@ def leanest(space: Space) -> Setup | None:
             OFFLOADS.index(recipe.offload),
             parallel.tensor
             * (parallel.fsdp if parallel.fsdp > 1 else parallel.ddp if parallel.zero == 3 else 1),
+            parallel.tensor,  # shares activations as well, where the states are shared alike
             order[kind.sharding],
             CHECKPOINTING.index(recipe.checkpointing),
             LEANER.index(recipe.precision),
