@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-CONFIGS = Path(__file__).parent / "configs"
-
 
 @dataclass(frozen=True)
 class Language:

@@ -94,14 +94,14 @@ def _peaks() -> dict[str, int]:
     }
 
 
-def _counts() -> tuple[int, int]:
+def block_counts() -> tuple[int, int]:
     """How many blocks were ever made and freed."""
     every = torch._C._cuda_memoryStats(0)["allocation"]["all"]
     return every["allocated"], every["freed"]
 
 
 def _events() -> list[int]:
-    return list(_counts())
+    return list(block_counts())
 
 
 def _history() -> list[list[int]]:
@@ -148,9 +148,9 @@ class Annotating(TorchDispatchMode):
         self.seen: list[tuple[str, Any, tuple[int, int], tuple[int, int]]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        before = _counts()
+        before = block_counts()
         answer = func(*args, **(kwargs or {}))
-        self.seen.append((str(func), _signature(args, kwargs), before, _counts()))
+        self.seen.append((str(func), _signature(args, kwargs), before, block_counts()))
         return answer
 
 
@@ -171,11 +171,11 @@ def _annotated(step: Any) -> list[Any]:
     """Distinct operations with what they allocate: sizes in order, negative where freed before the end."""
     gc.collect()
     torch.cuda.memory._record_memory_history(max_entries=2_000_000, context=None)
-    made_before, freed_before = _counts()
+    made_before, freed_before = block_counts()
     mode = Annotating()
     with mode:
         step()
-    sizes, frees = _made_and_freed()
+    sizes, frees = made_and_freed()
     torch.cuda.memory._record_memory_history(enabled=None)
     distinct: dict[str, list[Any]] = {}
     for name, signature, begin, end in mode.seen:
@@ -189,7 +189,7 @@ def _annotated(step: Any) -> list[Any]:
     return list(distinct.values())
 
 
-def _made_and_freed() -> tuple[list[int], list[int]]:
+def made_and_freed() -> tuple[list[int], list[int]]:
     sizes: list[int] = []
     frees: list[int] = []
     numbers: dict[int, int] = {}

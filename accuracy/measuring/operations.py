@@ -23,7 +23,7 @@ import torchvision
 from torch import nn
 from torch.nn import functional as F
 
-from accuracy.measuring.histories import Annotating, _counts, _made_and_freed
+from accuracy.measuring.histories import Annotating, block_counts, made_and_freed
 
 Case = tuple[str, Callable[[], Any]]
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
@@ -43,11 +43,11 @@ def observed(run: Callable[[], Any]) -> list[Any]:
     """Every operation of one warm run with what it allocates inside (negative: freed before its end)."""
     run()
     torch.cuda.memory._record_memory_history(max_entries=100_000, context=None)
-    made_before, freed_before = _counts()
+    made_before, freed_before = block_counts()
     mode = Annotating()
     with mode:
         run()
-    sizes, frees = _made_and_freed()
+    sizes, frees = made_and_freed()
     torch.cuda.memory._record_memory_history(enabled=None)
     told = []
     for name, signature, begin, end in mode.seen:

@@ -85,7 +85,7 @@ def parse_price(text: str, *, origin: str, per: Per = "node") -> Price | None:
         return None
     low, high, period = match.groups()
     hours = _HOURS[period or "hour"]
-    lowest, highest = _micro(low), _micro(high or low)
+    lowest, highest = micro_dollars(low), micro_dollars(high or low)
     if highest < lowest:
         return None
     return Price(low=lowest // hours, high=-(-highest // hours), per=per, origin=origin)
@@ -106,5 +106,6 @@ def dollars(micro: int) -> str:
     return f"{sign}${cents // 100:,}.{cents % 100:02d}"
 
 
-def _micro(text: str) -> int:
+def micro_dollars(text: str) -> int:
+    """A decimal of dollars, thousands set off or not, as whole micro-dollars."""
     return int(Decimal(text.replace(",", "")) * MICRO)

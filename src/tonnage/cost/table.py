@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 
-from tonnage.cost.price import MICRO
+from tonnage.cost.price import micro_dollars
 
 OLD_AFTER_DAYS = 60
 """Rows this much older than the newest are no longer updated."""
@@ -96,12 +95,8 @@ def _listing(words: list[str]) -> Listing:
         gpu,
         None if vcpus == "-" else int(vcpus),
         None if memory == "-" else int(memory),
-        _micro(price),
-        None if low == "-" else _micro(low),
-        None if high == "-" else _micro(high),
+        micro_dollars(price),
+        None if low == "-" else micro_dollars(low),
+        None if high == "-" else micro_dollars(high),
         dt.date.fromisoformat(day),
     )
-
-
-def _micro(text: str) -> int:
-    return int(Decimal(text) * MICRO)

@@ -24,20 +24,20 @@ def refusal(name: str, **recipe: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "recipe", "code"),
     [
-        ("gpt2", {}, "recipe-no-sequence"),
-        ("gpt2", {"sequence": 64, "image": 224}, "recipe-image-for-text"),
-        ("gpt2", {"sequence": 2048}, "recipe-sequence-too-long"),
-        ("resnet18", {"sequence": 64}, "recipe-sequence-for-images"),
-        ("resnet18", {"lora_rank": 8}, "recipe-lora-on-convnet"),
-        ("resnet18", {"checkpointing": "full"}, "recipe-checkpointing-convnet"),
-        ("vit_b_16", {"image": 225}, "recipe-image-size"),
-        ("maxvit_t", {"image": 256}, "recipe-image-size"),
-        ("gpt2", {"sequence": 64, "parallel": Parallel(tensor=5)}, "recipe-tensor-degree"),
-        ("gpt2", {"sequence": 64, "parallel": Parallel(pipeline=99)}, "recipe-pipeline-degree"),
-        ("gpt2", {"sequence": 64, "parallel": Parallel(expert=2)}, "recipe-no-experts"),
-        ("mixtral-8x7b", {"sequence": 64, "parallel": Parallel(expert=3)}, "recipe-expert-degree"),
-        ("gpt2", {"sequence": 64, "micro_batch": 0}, "recipe-empty-batch"),
-        ("llama-3-8b", {"sequence": 10**6, "micro_batch": 10**6}, "recipe-too-large"),
+        ("gpt2", {}, "SHAPE-022"),
+        ("gpt2", {"sequence": 64, "image": 224}, "SHAPE-025"),
+        ("gpt2", {"sequence": 2048}, "SHAPE-023"),
+        ("resnet18", {"sequence": 64}, "SHAPE-024"),
+        ("resnet18", {"lora_rank": 8}, "SHAPE-030"),
+        ("resnet18", {"checkpointing": "full"}, "SHAPE-031"),
+        ("vit_b_16", {"image": 225}, "SHAPE-026"),
+        ("maxvit_t", {"image": 256}, "SHAPE-026"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(tensor=5)}, "SHAPE-033"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(pipeline=99)}, "SHAPE-034"),
+        ("gpt2", {"sequence": 64, "parallel": Parallel(expert=2)}, "SHAPE-036"),
+        ("mixtral-8x7b", {"sequence": 64, "parallel": Parallel(expert=3)}, "SHAPE-035"),
+        ("gpt2", {"sequence": 64, "micro_batch": 0}, "SHAPE-020"),
+        ("llama-3-8b", {"sequence": 10**6, "micro_batch": 10**6}, "SHAPE-027"),
     ],
 )
 def test_an_impossible_recipe_is_refused_by_name(name: str, recipe: dict[str, Any], code: str) -> None:
@@ -45,11 +45,11 @@ def test_an_impossible_recipe_is_refused_by_name(name: str, recipe: dict[str, An
 
 
 def test_every_contradiction_is_told_at_once() -> None:
-    assert refusal("gpt2", image=3, micro_batch=0) >= {"recipe-empty-batch", "recipe-image-for-text"}
+    assert refusal("gpt2", image=3, micro_batch=0) >= {"SHAPE-020", "SHAPE-025"}
 
 
 def test_an_activation_without_formulas_is_refused() -> None:
     assert H200 is not None
     shape = shape_from_config({"model_type": "llama", "hidden_act": "swiglu_oai"})
-    with pytest.raises(ShapeError, match="recipe-unknown-activation"):
+    with pytest.raises(ShapeError, match="SHAPE-037"):
         shape_estimate(shape, Recipe(micro_batch=1, sequence=8), H200)

@@ -47,7 +47,7 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
     with pytest.raises(ShapeError) as caught:
         find_shape("lama-3-8b")
     problem = caught.value.problem
-    assert problem.code == "shape-unknown-name"
+    assert problem.code == "SHAPE-001"
     assert problem.found == "lama-3-8b"
     assert problem.hint is not None
     assert "llama-3-8b" in problem.hint

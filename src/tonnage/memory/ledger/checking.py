@@ -34,63 +34,59 @@ Complaint = tuple[str, str, str | None, str | None]
 def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
     found: list[Complaint] = []
     if recipe.micro_batch < 1:
-        found.append(
-            ("recipe-empty-batch", "a micro-batch has at least one sample", str(recipe.micro_batch), None)
-        )
+        found.append(("SHAPE-020", "a micro-batch has at least one sample", str(recipe.micro_batch), None))
     if recipe.accumulation < 1:
-        found.append(
-            ("recipe-no-accumulation", "a step has at least one micro-batch", str(recipe.accumulation), None)
-        )
+        found.append(("SHAPE-021", "a step has at least one micro-batch", str(recipe.accumulation), None))
     tokens = recipe.micro_batch * max(recipe.sequence or 0, (recipe.image or 0) ** 2, 1)
     if tokens > MOST_TOKENS:
         found.append(
-            ("recipe-too-large", "no GPU holds such a micro-batch", f"{tokens:,} tokens or pixels",
+            ("SHAPE-027", "no GPU holds such a micro-batch", f"{tokens:,} tokens or pixels",
              f"at most {MOST_TOKENS:,} are estimated")
         )  # fmt: skip
     if shape.layers > MOST_LAYERS:
         found.append(
-            ("recipe-too-deep", "no model that is known has so many blocks", f"{shape.layers:,} blocks",
+            ("SHAPE-028", "no model that is known has so many blocks", f"{shape.layers:,} blocks",
              f"at most {MOST_LAYERS:,} are estimated")
         )  # fmt: skip
     if shape.family != "convnet" and shape.activation not in ACTIVATIONS:
         found.append(
-            ("recipe-unknown-activation", f"we have no formulas for this activation of {shape.name}", shape.activation,
+            ("SHAPE-037", f"we have no formulas for this activation of {shape.name}", shape.activation,
              "trace the step itself (--step FILE.py:build), which needs no formulas")
         )  # fmt: skip
     if shape.is_language_model:
         if recipe.sequence is None:
             found.append(
-                ("recipe-no-sequence", f"{shape.name} reads text: the sequence length is missing", None,
+                ("SHAPE-022", f"{shape.name} reads text: the sequence length is missing", None,
                  "give --seq, or train.sequence in the document")
             )  # fmt: skip
         if recipe.image is not None:
             found.append(
-                ("recipe-image-for-text", f"{shape.name} reads text, not images", f"image {recipe.image}",
+                ("SHAPE-025", f"{shape.name} reads text, not images", f"image {recipe.image}",
                  "drop --image")
             )  # fmt: skip
         if recipe.sequence is not None and 0 < shape.positions < recipe.sequence:
             found.append(
-                ("recipe-sequence-too-long", f"{shape.name} has {shape.positions} positions",
+                ("SHAPE-023", f"{shape.name} has {shape.positions} positions",
                  f"sequence {recipe.sequence}", None)
             )  # fmt: skip
     elif recipe.sequence is not None:
         found.append(
-            ("recipe-sequence-for-images", f"{shape.name} reads images, not text", f"sequence {recipe.sequence}",
+            ("SHAPE-024", f"{shape.name} reads images, not text", f"sequence {recipe.sequence}",
              "give --image instead of --seq")
         )  # fmt: skip
     elif shape.family == "convnet" and recipe.checkpointing != "none":
         found.append(
-            ("recipe-checkpointing-convnet", "torchvision's networks have no activation checkpointing", shape.name,
+            ("SHAPE-031", "torchvision's networks have no activation checkpointing", shape.name,
              "trace your own step (--step FILE.py:build) if it recomputes")
         )  # fmt: skip
     elif shape.architecture in FIXED_GRID and recipe.image not in (None, shape.image):
         found.append(
-            ("recipe-image-size", f"{shape.name} is built for images of {shape.image} pixels",
+            ("SHAPE-026", f"{shape.name} is built for images of {shape.image} pixels",
              f"image {recipe.image}", "drop --image")
         )  # fmt: skip
     elif shape.patch and (recipe.image or shape.image) % shape.patch:
         found.append(
-            ("recipe-image-size", f"{shape.name} cuts images into patches of {shape.patch} pixels",
+            ("SHAPE-026", f"{shape.name} cuts images into patches of {shape.patch} pixels",
              f"image {recipe.image}", None)
         )  # fmt: skip
     return found
@@ -101,11 +97,11 @@ def _adapters(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         return []
     if shape.family == "convnet":
         return [
-            ("recipe-lora-on-convnet", "LoRA adapters go on attention projections; a convnet has none", shape.name,
+            ("SHAPE-030", "LoRA adapters go on attention projections; a convnet has none", shape.name,
              "drop --lora-rank")
         ]  # fmt: skip
     if recipe.lora_rank < 1:
-        return [("recipe-lora-rank", "a LoRA rank is at least 1", str(recipe.lora_rank), None)]
+        return [("SHAPE-029", "a LoRA rank is at least 1", str(recipe.lora_rank), None)]
     return []
 
 
@@ -116,7 +112,7 @@ def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         if shape.family in ("convnet", "vit"):
             found.append(
                 (
-                    "recipe-tensor-family",
+                    "SHAPE-032",
                     f"tensor parallel is not offered for {shape.family}",
                     shape.name,
                     None,
@@ -124,22 +120,20 @@ def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
             )
         elif shape.heads % parallel.tensor or (shape.intermediate and shape.intermediate % parallel.tensor):
             found.append(
-                ("recipe-tensor-degree", "tensor parallel ranks must divide the heads and the feed-forward width",
+                ("SHAPE-033", "tensor parallel ranks must divide the heads and the feed-forward width",
                  f"{parallel.tensor} ranks, {shape.heads} heads, width {shape.intermediate}", None)
             )  # fmt: skip
     if parallel.pipeline > max(1, shape.layers):
         found.append(
-            ("recipe-pipeline-degree", "a pipeline has no more stages than the model has blocks",
+            ("SHAPE-034", "a pipeline has no more stages than the model has blocks",
              f"{parallel.pipeline} stages, {shape.layers} blocks", None)
         )  # fmt: skip
     if parallel.expert > 1:
         if not shape.experts:
-            found.append(
-                ("recipe-no-experts", "expert parallel needs a mixture of experts", shape.name, None)
-            )
+            found.append(("SHAPE-036", "expert parallel needs a mixture of experts", shape.name, None))
         elif shape.experts % parallel.expert:
             found.append(
-                ("recipe-expert-degree", "expert parallel ranks must divide the experts",
+                ("SHAPE-035", "expert parallel ranks must divide the experts",
                  f"{parallel.expert} ranks, {shape.experts} experts", None)
             )  # fmt: skip
     return found

@@ -24,7 +24,7 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
     if not isinstance(kind, str):
         raise ShapeError(
             Problem(
-                code="config-without-type",
+                code="SHAPE-010",
                 what="the configuration does not say its model_type",
                 where=where,
                 expected=f"one of {', '.join(MODEL_TYPES)}",
@@ -34,7 +34,7 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
     if reader is None:
         raise ShapeError(
             Problem(
-                code="config-unknown-type",
+                code="SHAPE-011",
                 what="we have no formulas for this model_type",
                 where=where,
                 found=kind,
@@ -62,7 +62,7 @@ def _with_head(shape: ModelShape, config: Config, where: str | None) -> ModelSha
     if name.endswith(_OTHER_HEADS) or (head is not None and shape.family == "t5"):
         raise ShapeError(
             Problem(
-                code="config-unknown-head",
+                code="SHAPE-012",
                 what="we have no formulas for this head",
                 where=where,
                 found=name,
@@ -137,7 +137,7 @@ class _Fields:
     def _wrong(self, name: str, found: object, expected: str) -> ShapeError:
         return ShapeError(
             Problem(
-                code="config-wrong-field",
+                code="SHAPE-013",
                 what=f"{name} cannot be used",
                 where=self.where,
                 found=repr(found),
@@ -170,7 +170,7 @@ def _llama_like(fields: _Fields, name: str, kind: str, defaults: _Defaults, **op
     if defaults.head_dim is None and fields.config.get("head_dim") is None and hidden % heads:
         raise ShapeError(
             Problem(
-                code="shape-impossible",
+                code="SHAPE-004",
                 what="heads do not divide the width",
                 where=fields.where,
                 found=f"{heads} heads, hidden_size {hidden}",

@@ -21,7 +21,7 @@ def find_shape(name: str, *, where: str | None = None) -> ModelShape:
     near = get_close_matches(wanted, [_plain(known) for known in preset_names()], n=4, cutoff=0.5)
     raise ShapeError(
         Problem(
-            code="shape-unknown-name",
+            code="SHAPE-001",
             what="we know no model of this name",
             where=where,
             found=name,

@@ -118,9 +118,6 @@ def checked(shape: ModelShape, where: str | None = None) -> ModelShape:
             )
     if problems:
         raise ShapeError(
-            *(
-                Problem(code="shape-impossible", what=what, where=where, found=found)
-                for what, found in problems
-            )
+            *(Problem(code="SHAPE-004", what=what, where=where, found=found) for what, found in problems)
         )
     return shape

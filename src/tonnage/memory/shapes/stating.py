@@ -36,7 +36,7 @@ def shape_from_dimensions(family: str, *, where: str | None = None, **dimensions
     if kind is None:
         raise ShapeError(
             Problem(
-                code="shape-needs-name",
+                code="SHAPE-002",
                 what="a model of this family cannot be told by dimensions alone",
                 where=where,
                 found=family,
@@ -49,7 +49,7 @@ def shape_from_dimensions(family: str, *, where: str | None = None, **dimensions
     if unknown:
         raise ShapeError(
             Problem(
-                code="shape-foreign-dimension",
+                code="SHAPE-003",
                 what=f"a model of family {family} has no {', '.join(unknown)}",
                 where=where,
             )

@@ -112,29 +112,24 @@ def square(a: Tensor) -> Tensor:
 
 def _keeps_result(a: Tensor, name: str, backward: str) -> Tensor:
     """An activation whose derivative is computed from its result."""
-    machine = a.machine
-    out = machine.elementwise(name, a)
-
-    def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
-        (g,) = gradients
-        assert g is not None
-        return [machine.elementwise(backward, g, saved[0])]
-
-    track(machine, [out], [a], [out], rule)
-    return out
+    out = a.machine.elementwise(name, a)
+    return _keeping(out, a, out, backward)
 
 
 def _keeps_input(a: Tensor, name: str, backward: str) -> Tensor:
     """An activation whose derivative is computed from its input."""
+    return _keeping(a.machine.elementwise(name, a), a, a, backward)
+
+
+def _keeping(out: Tensor, a: Tensor, kept: Tensor, backward: str) -> Tensor:
     machine = a.machine
-    out = machine.elementwise(name, a)
 
     def rule(saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
         (g,) = gradients
         assert g is not None
         return [machine.elementwise(backward, g, saved[0])]
 
-    track(machine, [out], [a], [a], rule)
+    track(machine, [out], [a], [kept], rule)
     return out
 
 
