@@ -1,0 +1,77 @@
+"""What a supervisor is told to do. Every action carries its reason; those that cost carry their price."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from tonnage.running.attempts import Attempt, Ending, Size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Start an attempt of this size; not before `after`."""
+
+    number: int
+    size: Size
+    why: str
+    after: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Write the ending of an attempt into its history."""
+
+    attempt: Attempt
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseInPlace:
+    """Give the running pods more memory without a restart."""
+
+    memory: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """End the current attempt; it gets its grace period to save."""
+
+    why: str
+    cause: str = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspend:
+    """Hold the run: it keeps its history and checkpoints and holds nothing else."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """It is done."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """No attempt would do better: say why and what to try."""
+
+    why: str
+    hint: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tell:
+    """Something its owner should know now."""
+
+    text: str
+    key: str
+    """Told once per key."""
+
+
+Action = Launch | Record | RaiseInPlace | Stop | Suspend | Finish | GiveUp | Tell

@@ -1,0 +1,50 @@
+"""What any place that runs attempts can be asked and told: this machine, a cluster.
+
+`tonnage.local` and `tonnage.kube.running` implement it; one contract suite (tests/contracts) runs against both.
+Every call is one short look or one change that may be repeated: a supervisor can die between any two of them, and
+the next one takes up where it was. Places never decide.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tonnage.cluster.port import Target
+from tonnage.diagnosis.evidence import Evidence
+from tonnage.running.attempts import Size
+from tonnage.running.observing import Bounds, Observation
+
+
+class RunPlace(Protocol):
+    """Where the attempts of one run live."""
+
+    @property
+    def target(self) -> Target:
+        """What this is, for people."""
+
+    def launch(self, number: int, size: Size, *, resume: bool) -> None:
+        """Start an attempt; does nothing where this attempt already exists."""
+
+    def observe(self, number: int) -> Observation:
+        """The attempt now. `ended` comes without an ending: `evidence` and diagnosis give it."""
+
+    def evidence(self, number: int) -> Evidence:
+        """Everything that says why the attempt ended, gathered once and kept beside the checkpoints."""
+
+    def stop(self, number: int, grace_seconds: float) -> None:
+        """Ask it to end and save within its grace period; then end it."""
+
+    def suspend(self, number: int) -> None:
+        """End it so that nothing is held and it can be launched again."""
+
+    def resize(self, number: int, memory: int) -> bool:
+        """More memory without a restart; False where this place cannot."""
+
+    def bounds(self, size: Size) -> Bounds:
+        """How large an attempt may get here."""
+
+    def logs(self, number: int, *, node: int | None = None, tail: int | None = None) -> list[str]:
+        """Lines the attempt printed, all pods or one."""
+
+    def clean(self, number: int) -> None:
+        """Remove what the attempt left here, evidence excepted."""

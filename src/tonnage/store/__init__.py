@@ -1,0 +1,1 @@
+"""History: runs, attempts, samples and findings, in SQLite on this machine."""

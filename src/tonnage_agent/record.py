@@ -1,0 +1,113 @@
+"""The black-box record: what a pod was doing the last time anybody looked.
+
+One value, written again and again while the command runs, so that whoever comes after a SIGKILL finds the truth as
+of the last second. Reading ignores unknown names and survives missing ones: an older reader must read a newer
+agent. The short form fits in a termination message: what explains a death first, the log's last lines as far as
+they fit.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from tonnage_agent.contract import MESSAGE_LIMIT
+
+VERSION = 1
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "list": (list,),
+    "dict": (dict,),
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """See the module; times are seconds since 1970, memory is bytes."""
+
+    run: str = ""
+    attempt: int = 0
+    node: int = 0
+    state: str = "starting"
+    """`starting`, `running`, `stopping`, `ended`."""
+    started_at: float | None = None
+    updated_at: float | None = None
+    cause: str = ""
+    """The agent's own cause: `deadline`, `budget`, `terminated`, `preflight`; empty where it has none."""
+    message: str = ""
+    """One line that says it."""
+    exit_code: int | None = None
+    signal: int | None = None
+    first_rank: int | None = None
+    """Rank (process of this pod) that failed first, where it is known."""
+    step: int | None = None
+    total: int | None = None
+    loss: float | None = None
+    step_at: float | None = None
+    step_seconds: float | None = None
+    data_seconds: float | None = None
+    collective_seconds: float | None = None
+    phase: str = ""
+    checkpoint: dict[str, Any] = field(default_factory=dict)
+    """`step`, `when`, `path`, `seconds`, `bytes` of the newest one known to be whole."""
+    resumed_from: int | None = None
+    skipped: list[str] = field(default_factory=list)
+    memory: dict[str, Any] = field(default_factory=dict)
+    """`usage`, `peak`, `limit`, `workingSet`, `oomKills`, `growthPerSecond`, `phases`: {name: peak}."""
+    gpus: list[dict[str, Any]] = field(default_factory=list)
+    shm: dict[str, Any] = field(default_factory=dict)
+    disk: dict[str, Any] = field(default_factory=dict)
+    processes: list[dict[str, Any]] = field(default_factory=list)
+    """The largest by memory: `pid`, `name`, `bytes`, `kind` (main, loader, other)."""
+    peers: str = ""
+    """What the check of the peers said, in one line."""
+    log: list[str] = field(default_factory=list)
+    """Last lines the command printed."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The wire form: camelCase, nothing that is unknown or empty."""
+        values = {_wire(name): value for name, value in asdict(self).items()}
+        return {"version": VERSION, **{k: v for k, v in values.items() if v not in (None, "", [], {})}}
+
+    def as_text(self) -> str:
+        return json.dumps(self.as_json(), separators=(",", ":"))
+
+    def as_message(self, limit: int = MESSAGE_LIMIT) -> bytes:
+        """The same in at most `limit` bytes; log lines, then processes, then lists give way first."""
+        values = self.as_json()
+        for name in ("log", "processes", "skipped", "gpus"):
+            while len(_encoded(values)) > limit and values.get(name):
+                values[name] = values[name][1:] if name == "log" else values[name][:-1]
+            if not values.get(name):
+                values.pop(name, None)
+        for name in ("memory", "disk", "shm", "peers", "message"):
+            if len(_encoded(values)) > limit:
+                values.pop(name, None)
+        return _encoded(values)[:limit]
+
+
+def read_record(values: dict[str, Any]) -> Record:
+    """A record from its wire form; unknown names are ignored, and values of another type than expected too."""
+    known = {}
+    for each in fields(Record):
+        value = values.get(_wire(each.name))
+        if value is not None and isinstance(value, _kinds(str(each.type))) and not isinstance(value, bool):
+            known[each.name] = value
+    return Record(**known)
+
+
+def _kinds(written: str) -> tuple[type, ...]:
+    """The types a value may have, from the first word of its annotation (kept as text on every Python)."""
+    return _KINDS[written.split("[")[0].split(" ")[0]]
+
+
+def _encoded(values: dict[str, Any]) -> bytes:
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def _wire(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
