@@ -7,7 +7,7 @@ nodes. Where none fits, it is the one with most memory: the nearest miss is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of
@@ -16,10 +16,15 @@ from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.memory.estimate import Estimate
 from tonnage.planning.answers import GpuMemory
+from tonnage.planning.catalogue import Offer, gpu_prices
 from tonnage.planning.estimating import CannotEstimate, StepEstimator
+from tonnage.planning.ground import Ground
+from tonnage.planning.placing import place_gang
+from tonnage.planning.pods import aimed_at, wanted
 from tonnage.planning.recipes import Incomplete, recipe_of
 from tonnage.planning.solver.parts import slice_memory
 from tonnage.planning.solver.setup import Devices, Setup
+from tonnage.planning.sources import Sources
 from tonnage.planning.workload import GpuWish, Workload
 
 
@@ -31,6 +36,41 @@ class Candidate:
     devices: Devices
     setup: Setup | None
     memory: GpuMemory
+
+
+def choose(workload: Workload, sources: Sources, ground: Ground | None) -> Candidate | None:
+    """The GPU type to plan on: the cheapest that fits and has nodes; else the one with most memory."""
+    types = candidate_types(workload, ground.snapshot if ground else None)
+    if not workload.trainer.gpus.milli or not types:
+        return None
+    found = candidates(workload, types, sources.estimator, sources.why_no_estimate)
+    prices = gpu_prices(ground.offered) if ground else {}
+
+    def preference(candidate: Candidate) -> tuple[object, ...]:
+        fits = candidate.memory.state != "does not fit"
+        has_nodes = ground is None or _has_nodes(candidate, workload, ground)
+        is_large = ground is None or _has_large_nodes(candidate, ground.offered)
+        price = prices.get(candidate.gpu.name)
+        size = candidate.memory.usable or 0
+        return (
+            not fits,
+            not has_nodes,
+            not is_large,
+            price is None,
+            price.low if price and fits else 0,
+            -size,
+        )
+
+    return min(found, key=preference)
+
+
+def offer_for(chosen: Candidate, offered: Sequence[Offer]) -> Offer | None:
+    """The nodes of the chosen type: those with the GPUs asked for, the smallest such."""
+    same = [offer for offer in offered if offer.gpu == chosen.gpu.name]
+    large = [offer for offer in same if offer.per_node >= chosen.devices.per_node]
+    if large:
+        return min(large, key=lambda offer: offer.per_node)
+    return max(same, key=lambda offer: offer.per_node, default=None)
 
 
 def candidate_types(workload: Workload, snapshot: Snapshot | None) -> list[GpuType]:
@@ -95,3 +135,15 @@ def _types_there(snapshot: Snapshot, wish: GpuWish) -> list[GpuType]:
         if has_it:
             names[gpu_type_of(node)] = None
     return [gpu for name in names if (gpu := find_gpu(name)) is not None]
+
+
+def _has_nodes(candidate: Candidate, workload: Workload, ground: Ground) -> bool:
+    role = aimed_at(workload.trainer, candidate.gpu)
+    return place_gang([wanted(role)], ground.empty).fits
+
+
+def _has_large_nodes(candidate: Candidate, offered: Sequence[Offer]) -> bool:
+    """Whether any node has as many GPUs of the type as a pod asks for, whatever else keeps the pod away."""
+    return any(
+        offer.gpu == candidate.gpu.name and offer.per_node >= candidate.devices.per_node for offer in offered
+    )

@@ -12,12 +12,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from tonnage.cluster.objects import Pod
-from tonnage.planning.answers import EffectiveValue, Origin
+from tonnage.planning.answers import EffectiveValue, Need, Origin, Risk
+from tonnage.planning.walls import NamespaceAnswer
+from tonnage.planning.workload import Workload
 from tonnage.spec.effective import Origin as SpecOrigin
 from tonnage.spec.effective import effective_values
 from tonnage.spec.run import Run
+from tonnage.units import format_bytes
 
 _ORIGINS: dict[SpecOrigin, Origin] = {SpecOrigin.YOU: "you", SpecOrigin.TONNAGE: "Tonnage"}
+
+
+def effective_of(
+    workload: Workload, answer: NamespaceAnswer, needs: tuple[Need, ...], risk: Risk
+) -> tuple[EffectiveValue, ...]:
+    if workload.run is None:
+        pairs = zip(workload.roles, answer.roles, strict=True)
+        return tuple(
+            value for role, stored in pairs for value in effective_pod(role.name, role.pod, stored.pod)
+        )
+    worked_out: dict[str, str] = {
+        need.name: f"{need.granted / 1000:g}" if need.name == "cpu" else format_bytes(need.granted)
+        for need in needs
+        if need.asked is None and need.granted is not None
+    }
+    saving = risk.checkpoints
+    if saving is not None:
+        worked_out["checkpoints.every"] = f"{saving.interval_seconds / 60:.0f}m"
+        if saving.grace_seconds is not None:
+            worked_out["checkpoints.grace"] = f"{saving.grace_seconds}s"
+    return effective_run(workload.run, worked_out)
 
 
 def effective_run(run: Run, worked_out: Mapping[str, str]) -> tuple[EffectiveValue, ...]:

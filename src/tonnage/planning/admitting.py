@@ -1,0 +1,38 @@
+"""Everything that may refuse or hold back a run before any node is asked: its namespace, then its queue."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+from msgspec.structs import replace as with_fields
+
+from tonnage.cluster.snapshot import Snapshot
+from tonnage.planning.ground import Ground
+from tonnage.planning.placing import Wanted
+from tonnage.planning.pods import wanted
+from tonnage.planning.queues import ask_queue
+from tonnage.planning.walls import NamespaceAnswer, Wall, ask_namespace
+from tonnage.planning.workload import Workload
+
+_NEVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def ask_walls(workload: Workload, ground: Ground | None) -> NamespaceAnswer:
+    roles = [wanted(role) for role in workload.roles]
+    if ground is None:
+        empty = Snapshot(taken_at=_NEVER, source="")
+        return ask_namespace([_unranked(role) for role in roles], workload.namespace, empty)
+    snapshot = ground.snapshot
+    if not snapshot.priority_classes:
+        roles = [_unranked(role) for role in roles]
+    answer = ask_namespace(roles, workload.namespace, snapshot)
+    queue: Wall | None = ask_queue(workload.queue, workload.namespace, answer.roles, snapshot)
+    return replace(answer, walls=(*answer.walls, queue)) if queue is not None else answer
+
+
+def _unranked(role: Wanted) -> Wanted:
+    """Without its priority class, where the classes could not be seen: whether it exists is not known."""
+    pod = role.pod
+    spec = with_fields(pod.spec, priority_class_name="")
+    return Wanted(role.name, with_fields(pod, spec=spec), role.count)

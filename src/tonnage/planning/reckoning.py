@@ -1,0 +1,101 @@
+"""Time, money and what can be lost, worked out together: each needs the one before.
+
+saving   how often, from what a save takes and how long the whole run lasts
+time     the step, the steps, the saves, and waiting for data
+money    the hours at the price of what is held
+risk     what a death costs between two saves
+"""
+
+from __future__ import annotations
+
+from tonnage.cost.price import Price
+from tonnage.planning.answers import Cost, Pace, Risk
+from tonnage.planning.catalogue import Offer
+from tonnage.planning.choosing import Candidate
+from tonnage.planning.lasting import cost_of, pace_of
+from tonnage.planning.protecting import risk_of
+from tonnage.planning.recipes import samples_per_step
+from tonnage.planning.risking import CheckpointPlan, plan_checkpoints, save_seconds
+from tonnage.planning.sources import PodFigures
+from tonnage.planning.spending import budget_of
+from tonnage.planning.walls import NamespaceAnswer
+from tonnage.planning.workload import Workload
+
+DEFAULT_GRACE = 30
+"""Seconds Kubernetes gives a pod to stop, where the pod does not say."""
+
+
+def time_and_money(
+    workload: Workload,
+    chosen: Candidate | None,
+    offer: Offer | None,
+    figures: PodFigures,
+    answer: NamespaceAnswer,
+) -> tuple[Pace, Cost, Risk]:
+    is_spot = workload.spot in ("allowed", "only")
+    saving = _saving(workload, figures, is_spot)
+    setup = chosen.setup if chosen else None
+    estimate = chosen.memory.estimate if chosen else None
+    pace = pace_of(
+        estimate.step_seconds if estimate else None,
+        steps=workload.steps,
+        samples=samples_per_step(setup.recipe) if setup else None,
+        sequence=setup.recipe.sequence if setup else None,
+        deadline=workload.deadline_seconds,
+        saving=saving,
+        loader_workers=_loader_workers(workload),
+    )
+    price = _price(workload, offer)
+    budget, budget_text = budget_of(workload)
+    cost = cost_of(
+        price,
+        pace,
+        gpus=workload.gpus,
+        why_no_price="no price is known for these nodes" if offer else "no nodes to look up a price for",
+        budget=budget,
+        budget_text=budget_text,
+    )
+    risk = risk_of(
+        workload,
+        checkpoints=saving,
+        checkpoint_bytes=figures.checkpoint_bytes,
+        pace=pace,
+        cost=cost,
+        qos=answer.qos,
+        nodes=workload.pods,
+        is_spot=is_spot,
+    )
+    return pace, cost, risk
+
+
+def _loader_workers(workload: Workload) -> int:
+    """Processes that load data, of all ranks together."""
+    each = workload.run.spec.train.loader.workers if workload.run is not None else 0
+    return each * (workload.ranks or 0)
+
+
+def _saving(workload: Workload, figures: PodFigures, is_spot: bool) -> CheckpointPlan | None:
+    target = workload.checkpoints
+    if target is None:
+        return None
+    size = figures.checkpoint_bytes
+    is_ours = workload.run is not None
+    given = target.grace_seconds
+    if given is None and not is_ours:
+        said = workload.trainer.pod.spec.termination_grace_period_seconds
+        given = DEFAULT_GRACE if said is None else said
+    return plan_checkpoints(
+        every_seconds=target.every_seconds,
+        saving=None if size is None else save_seconds(size, workload.pods, is_sharded=figures.is_sharded),
+        nodes=workload.pods,
+        is_spot=is_spot,
+        grace_seconds=given,
+        grace_is_ours=is_ours,
+    )
+
+
+def _price(workload: Workload, offer: Offer | None) -> Price | None:
+    """The hourly price of all GPUs held, each its part of a node."""
+    if offer is None or offer.gpu_price is None:
+        return None
+    return offer.gpu_price.times(workload.gpus)
