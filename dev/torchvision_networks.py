@@ -2,18 +2,18 @@
 
 Run by hand, in an environment that has torch and torchvision, when a new torchvision is to be described:
 
-    INTERPRETER dev/torchvision_networks.py src/tonnage/memory/shapes/torchvision_networks.py
+    INTERPRETER dev/torchvision_networks.py src/tonnage/memory/shapes/torchvision_networks.json
 
-Every network is traced symbolically (torch.fx) and written as words: name, weights, then its operations in order.
+Every network is traced symbolically (torch.fx) and written as words: its operations in order, beside its weights.
 An operation is a letter with numbers; `@` names what it reads, counted backwards (nothing: the one before).
 Vision transformers are described by their dimensions elsewhere and are left out here.
 """
 
 from __future__ import annotations
 
+import json
 import operator
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,6 @@ from torch import fx, nn
 from torchvision.models import list_models
 from torchvision.models.swin_transformer import ShiftedWindowAttention, ShiftedWindowAttentionV2
 from torchvision.ops import Permute, StochasticDepth
-
-HEADER = '''"""Classification networks of torchvision %s as words.
-
-Written by dev/torchvision_networks.py, not by hand; what the words mean: `networks`.
-"""
-
-from __future__ import annotations
-
-NETWORKS = """
-'''
 
 LEAVES = (ShiftedWindowAttention, ShiftedWindowAttentionV2, StochasticDepth, Permute)
 
@@ -61,15 +51,12 @@ def main(target: str) -> None:
         if name.startswith("vit_"):
             continue
         try:
-            lines.append(describe(name))
+            lines.append(f"{json.dumps(name)}:{json.dumps(describe(name), separators=(',', ':'))}")
         except Undescribed as reason:
             print(f"{name}: left out, {reason}", file=sys.stderr)
-    wrapped = [
-        "\n".join(textwrap.wrap(line, 108, break_on_hyphens=False, break_long_words=False)) for line in lines
-    ]
-    Path(target).write_text(
-        HEADER % torchvision.__version__.split("+")[0] + "\n\n".join(wrapped) + '\n"""\n', encoding="utf-8"
-    )
+    version = json.dumps(torchvision.__version__.split("+")[0])
+    table = f'{{"torchvision":{version},\n"networks":{{\n' + ",\n".join(lines) + "\n}}\n"
+    Path(target).write_text(table, encoding="utf-8")
     print(f"{len(lines)} networks", file=sys.stderr)
 
 
@@ -77,8 +64,8 @@ class Undescribed(Exception):  # noqa: N818 - a reason, not an error
     """An operation that the table has no letter for."""
 
 
-def describe(name: str) -> str:
-    """One network as a line."""
+def describe(name: str) -> dict[str, Any]:
+    """One network: how many weights, and its operations as words."""
     keep_regnet_real()
     with torch.device("meta"):
         network = torchvision.models.get_model(name, weights=None)
@@ -89,7 +76,7 @@ def describe(name: str) -> str:
     for node in graph.nodes:
         writer.write(node)
     weights = sum(parameter.numel() for parameter in network.parameters())
-    return f"{name} {weights} {' '.join(writer.words)}"
+    return {"weights": weights, "words": " ".join(writer.words)}
 
 
 def shuffled(x: Any, groups: int) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 from accuracy.timing.keeping import Excerpt, read
 from accuracy.timing.report import Line, predicted, summary
+from accuracy.timing.writing import write_table
 
-from tonnage.timing.calibration import calibration
-from tonnage.timing.corrections import Family, written
-from tonnage.timing.corrections import read as read_points
+from tonnage.timing.calibration import MeasuredTable, calibration
+from tonnage.timing.corrections import Family
 from tonnage.timing.reading import work_of
 
 
@@ -58,10 +61,16 @@ def test_what_real_steps_spend_most_time_in_was_measured(kept: list[Excerpt]) ->
     assert [family for kind, family in sorted(kinds) if not corrections.knows(kind, family)] == []
 
 
-def test_points_survive_being_written() -> None:
-    points = [((1.25, 3.0, 0.0), -0.125, 4.0), ((20.5, 0.75, 1.6), 2.5, 1.0)]
+def test_a_fitted_table_is_read_as_it_was_written(tmp_path: Path) -> None:
+    points = {"matrix:mm": (((1.25, 3.0, 0.0), -0.125, 4.0), ((20.5, 0.75, 1.6), 2.5, 1.0))}
+    written = tmp_path / "table.json"
 
-    assert read_points(written(points)) == points
+    write_table(calibration(), points, written)
+
+    found = msgspec.json.decode(written.read_bytes(), type=MeasuredTable)
+    assert found.points == points
+    assert (found.gpu, found.gap, found.host) == ("h200", calibration().gap, calibration().host)
+    assert found.spread == pytest.approx(calibration().spread, abs=0.001)
 
 
 def test_at_a_measured_place_the_measurement_speaks() -> None:

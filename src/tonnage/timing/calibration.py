@@ -1,4 +1,7 @@
-"""The measured tables as values: corrections of kernels, the host's pace, gaps between kernels, and intervals."""
+"""The measured tables as values: corrections of kernels, the host's pace, gaps between kernels, and intervals.
+
+`measured_h200.json` is written by `accuracy/timing/fit.py`, never by hand.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.cluster.gpus import GpuType
-from tonnage.timing import measured_h200
-from tonnage.timing.corrections import Corrections
+from tonnage.tables import read_table
+from tonnage.timing.corrections import Corrections, Point
 from tonnage.timing.host import HostPace
+
+TABLE = "measured_h200.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTable:
+    """What lies in the file; the fields are those of `Calibration`."""
+
+    gpu: str
+    gap: float
+    spread: float
+    spread_by_kind: dict[str, float]
+    carried_spread: float
+    host: HostPace
+    points: dict[str, tuple[Point, ...]]
+    """Every measured place of every family of operations, as `kind:family`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +54,13 @@ class Calibration:
 @lru_cache(maxsize=1)
 def calibration() -> Calibration:
     """The committed calibration."""
-    table = measured_h200
+    table = read_table("tonnage.timing", TABLE, MeasuredTable)
     return Calibration(
-        gpu=table.GPU,
-        corrections=Corrections(table.POINTS),
-        host=HostPace(**table.HOST),
-        gap=table.GAP,
-        spread=table.SPREAD,
-        spread_by_kind=table.SPREAD_BY_KIND,
-        carried_spread=table.CARRIED_SPREAD,
+        gpu=table.gpu,
+        corrections=Corrections(table.points),
+        host=table.host,
+        gap=table.gap,
+        spread=table.spread,
+        spread_by_kind=table.spread_by_kind,
+        carried_spread=table.carried_spread,
     )

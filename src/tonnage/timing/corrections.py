@@ -75,9 +75,9 @@ def _apart(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 class Corrections:
-    """All families of a device, given as points or as text (`written`); text is read when it is first needed."""
+    """All families of a device; each is sorted and summed when it is first needed."""
 
-    def __init__(self, families: Mapping[str, Sequence[Point] | str]) -> None:
+    def __init__(self, families: Mapping[str, Sequence[Point]]) -> None:
         self._given = families
         self._families: dict[str, Family] = {}
         self._at = lru_cache(maxsize=16384)(self._find)
@@ -96,22 +96,5 @@ class Corrections:
         if name not in self._given:
             return NO_CORRECTION
         if name not in self._families:
-            given = self._given[name]
-            self._families[name] = Family(read(given) if isinstance(given, str) else given)
+            self._families[name] = Family(self._given[name])
         return self._families[name].at(features)
-
-
-def written(points: Sequence[Point]) -> str:
-    """Points as text: a line each, the features, then the logarithm and the weight."""
-    return "\n".join(
-        " ".join(f"{number:g}" for number in (*place, value, weight)) for place, value, weight in points
-    )
-
-
-def read(text: str) -> list[Point]:
-    """Points from their text."""
-    points: list[Point] = []
-    for line in text.split("\n"):
-        *place, value, weight = map(float, line.split())
-        points.append((tuple(place), value, weight))
-    return points

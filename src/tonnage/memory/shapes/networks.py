@@ -1,5 +1,7 @@
 """torchvision's classification networks: read from their table into operations.
 
+`torchvision_networks.json` is written by `dev/torchvision_networks.py`, never by hand: a text of words per network.
+
 A word is a letter with numbers, and after `@` which earlier results it reads, counted backwards.
 
     c  convolution: channels, kernel, stride, padding, dilation, groups, has bias     b  batch norm
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.memory.shapes.torchvision_networks import NETWORKS
+from tonnage.tables import read_table
 
 SIDES = {
     "inception_v3": 299, "efficientnet_b1": 240, "efficientnet_b2": 288, "efficientnet_b3": 300,
@@ -27,6 +29,22 @@ SIDES = {
     "efficientnet_v2_s": 300, "efficientnet_v2_m": 384, "efficientnet_v2_l": 384,
 }  # fmt: skip
 """Image sides that differ from 224: those the networks were trained at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A row of the table: how many weights torchvision itself counts, and the operations as words."""
+
+    weights: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTable:
+    """What lies in the file, and which torchvision it was read off."""
+
+    torchvision: str
+    networks: dict[str, Network]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +65,7 @@ class Word:
 
 def network_names() -> tuple[str, ...]:
     """Every network of the table, and torchvision's vision transformers."""
-    return (*_texts(), *_TRANSFORMERS)
+    return (*_networks(), *_TRANSFORMERS)
 
 
 def network_shape(name: str) -> ModelShape | None:
@@ -59,7 +77,7 @@ def network_shape(name: str) -> ModelShape | None:
             head_dim=hidden // heads, intermediate=inner, activation="gelu", gated=False, qkv_bias=True,
             fused_qkv=True, patch=patch, image=image, classes=1000,
         )  # fmt: skip
-    if name not in _texts():
+    if name not in _networks():
         return None
     return ModelShape(
         name=name, family="convnet", architecture=name, image=SIDES.get(name, 224), classes=1000
@@ -69,18 +87,17 @@ def network_shape(name: str) -> ModelShape | None:
 @lru_cache(maxsize=8)
 def network_words(name: str) -> tuple[Word, ...]:
     """The operations of a network of the table."""
-    return tuple(_read(text, place + 1) for place, text in enumerate(_texts()[name].split()[2:]))
+    return tuple(_read(text, place + 1) for place, text in enumerate(_networks()[name].words.split()))
 
 
 def network_weights(name: str) -> int:
     """How many weights torchvision itself counts."""
-    return int(_texts()[name].split(maxsplit=2)[1])
+    return _networks()[name].weights
 
 
 @lru_cache(maxsize=1)
-def _texts() -> dict[str, str]:
-    found = (part.strip() for part in NETWORKS.split("\n\n"))
-    return {text.split(maxsplit=1)[0]: text for text in found if text}
+def _networks() -> dict[str, Network]:
+    return read_table("tonnage.memory.shapes", "torchvision_networks.json", NetworkTable).networks
 
 
 def _read(text: str, place: int) -> Word:
