@@ -91,7 +91,7 @@ class Record:
 
 def read_record(values: dict[str, Any]) -> Record:
     """A record from its wire form; unknown names are ignored, and values of another type than expected too."""
-    known = {}
+    known: dict[str, Any] = {}
     for each in fields(Record):
         value = values.get(_wire(each.name))
         if value is not None and isinstance(value, _kinds(str(each.type))) and not isinstance(value, bool):
@@ -101,7 +101,7 @@ def read_record(values: dict[str, Any]) -> Record:
 
 def _kinds(written: str) -> tuple[type, ...]:
     """The types a value may have, from the first word of its annotation (kept as text on every Python)."""
-    return _KINDS[written.split("[")[0].split(" ")[0]]
+    return _KINDS[written.partition("[")[0].partition(" ")[0]]
 
 
 def _encoded(values: dict[str, Any]) -> bytes:

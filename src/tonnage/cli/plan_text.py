@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from tonnage.cli.columns import heading, mark, width, wrapped
+from tonnage.planning.answers import EffectiveValue
 from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import gib, more_time, short_time
 from tonnage.reporting.plan.rows import Row, mood_of, rows, title
-from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView, ValueView
+from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView
 from tonnage.reporting.text import one_line
 
 LABEL = 14
@@ -110,7 +111,7 @@ def _alternative(label: str, other: AlternativeView) -> list[str]:
     return _row(Row(f"  {label}" if label == "chosen" else label, (changes, ", ".join(facts))))
 
 
-def _explained(values: Sequence[ValueView]) -> list[str]:
+def _explained(values: Sequence[EffectiveValue]) -> list[str]:
     """Every value with who decided it."""
     if not values:
         return []

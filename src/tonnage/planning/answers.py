@@ -1,14 +1,17 @@
 """A plan: what a run needs, where it fits, what it will cost and what can be lost; the verdict with the change
 that would turn it.
 
-Plain frozen values. Bytes are bytes, cpu is in thousandths of a core, money in micro-dollars, time in seconds.
+Plain frozen values, shown as they are where a reader needs nothing else: what is a `Shown` value goes into `-o json`
+under its own names. Bytes are bytes, cpu is in thousandths of a core, money in micro-dollars, time in seconds.
 What is not known is absent, and `unknown` says why.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from tonnage.memory.estimate import Estimate, Interval
 from tonnage.planning.placing import Gang
@@ -22,6 +25,17 @@ from tonnage.planning.workload import DiesWith, Unknown, Workload
 VerdictKind = Literal["fits", "fits if", "cannot fit"]
 State = Literal["fits", "tight", "does not fit", "unknown", "set"]
 Origin = Literal["you", "Tonnage", "estimated", "team", "Kubernetes", "cluster"]
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A value that programs read as it is; its names are stable."""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """One field of the document and its new value."""
+
+    field: str
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +52,8 @@ class Change:
     """What stands in the way without it."""
     answers: str = ""
     """Which obstacle it removes: changes with the same answer are alternatives."""
+    edits: tuple[Edit, ...] = ()
+    """All fields it edits, where it is several at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +119,7 @@ class Need:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeGroup:
+class NodeGroup(Shown, frozen=True):
     """Nodes that are alike to this run: the same pool, GPUs and answer."""
 
     pool: str
@@ -139,8 +154,7 @@ class Placement:
     """Whether everybody's pods were seen; if not, `now` is a hope."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Shown, frozen=True):
     """What an hour and the whole run cost."""
 
     per_hour: int | None
@@ -201,7 +215,7 @@ class EffectiveValue:
     """One value that holds, and who decided it."""
 
     field: str
-    text: str
+    value: str
     origin: Origin
 
 

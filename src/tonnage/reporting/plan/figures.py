@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.memory.estimate import Interval
 from tonnage.planning.spending import dollars
-from tonnage.reporting.plan.views import RangeView
 
 _GIB = 2**30
 
@@ -31,7 +31,7 @@ def short_time(seconds: float) -> str:
     return f"{seconds / 86400:,.0f} d"
 
 
-def time_range(interval: RangeView) -> str:
+def time_range(interval: Interval) -> str:
     """`31 h (27-36 h)`: the middle and the 80 % interval, in one unit."""
     low, high = short_time(interval.p10), short_time(interval.p90)
     unit = high.rpartition(" ")[2]
@@ -39,7 +39,7 @@ def time_range(interval: RangeView) -> str:
     return f"{short_time(interval.p50)} ({start} to {high})"
 
 
-def dollar_range(interval: RangeView) -> str:
+def dollar_range(interval: Interval) -> str:
     """`$1,900 in all ($1,650 to 2,200)`."""
     low, high = dollars(interval.p10), dollars(interval.p90)
     return f"{dollars(interval.p50)} in all ({low} to {high.removeprefix('$')})"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tonnage.planning.answers import Change, Cost, NodeGroup
 from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import (
     bare_gib,
@@ -22,10 +23,7 @@ from tonnage.reporting.plan.figures import (
     time_range,
 )
 from tonnage.reporting.plan.views import (
-    ChangeView,
-    CostView,
     GpuMemoryView,
-    GroupView,
     NeedView,
     PlacementView,
     PlanView,
@@ -123,7 +121,7 @@ def _changes(view: PlanView) -> Iterator[Row]:
             yield Row("    or", (_change(other),))
 
 
-def _change(change: ChangeView) -> str:
+def _change(change: Change) -> str:
     return f"{change.what} -> {change.effect}" if change.effect else change.what
 
 
@@ -212,7 +210,7 @@ def _where(placement: PlacementView) -> Iterator[str]:
         yield from filter(None, map(_pool, telling[:3]))
 
 
-def _pool(group: GroupView) -> str:
+def _pool(group: NodeGroup) -> str:
     name = f"{group.gpus_per_node} x {group.gpu}" if group.gpus_per_node else (group.gpu or "no GPU")
     if group.pool and group.pool != group.gpu:
         name = f"{group.pool} ({name})"
@@ -266,7 +264,7 @@ def _hours(hours: float) -> str:
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
-def _cost_lines(cost: CostView) -> Iterator[str]:
+def _cost_lines(cost: Cost) -> Iterator[str]:
     assert cost.per_hour is not None
     hour = dollars(cost.per_hour)
     if cost.per_hour_high and cost.per_hour_high > cost.per_hour:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from tonnage.memory.estimate import Interval
 from tonnage.planning.answers import (
     Alternative,
-    Change,
-    Cost,
     Fit,
-    FitStep,
     GpuMemory,
     Need,
-    NodeGroup,
+    NeedPart,
     Pace,
     Placement,
     Plan,
@@ -20,30 +16,20 @@ from tonnage.planning.answers import (
 from tonnage.planning.placing import Gang
 from tonnage.planning.shares import Stranding
 from tonnage.planning.solver.parts import PartAnswer
-from tonnage.planning.walls import Wall
 from tonnage.reporting.plan.views import (
     AlternativeView,
-    ChangeView,
-    CostView,
     FitView,
     GangView,
     GpuMemoryView,
-    GroupView,
-    LineView,
     NeedView,
     PartView,
     PlacementView,
     PlanView,
-    RangeView,
     RiskView,
     RunView,
     SharesView,
-    StepView,
     TimeView,
-    UnknownView,
-    ValueView,
     VerdictView,
-    WallView,
 )
 
 API_VERSION = "tonnage.dev/v1alpha1"
@@ -57,27 +43,25 @@ def view_plan(plan: Plan) -> PlanView:
         verdict=VerdictView(
             kind=plan.verdict.kind,
             headline=headline(plan),
-            changes=tuple(map(_change, plan.verdict.changes)),
+            changes=plan.verdict.changes,
             reasons=plan.verdict.reasons,
         ),
         run=_run(plan),
         against=plan.against,
         gpu_memory=_memory(plan.memory),
-        options=tuple(map(_change, plan.options)),
+        options=plan.options,
         needs=tuple(map(_need, plan.needs)),
         placement=_placement(plan.placement),
         shares=_shares(plan.stranding, plan.stranded_rate),
-        walls=tuple(map(_wall, plan.walls)),
+        walls=plan.walls,
         time=_time(plan.pace),
-        cost=_cost(plan.cost),
+        cost=plan.cost,
         risk=_risk(plan.risk),
         parts=tuple(map(_part, plan.parts)),
         fit=_fit(plan.fit),
         warnings=plan.warnings,
-        unknown=tuple(UnknownView(what=item.what, why=item.why) for item in plan.unknown),
-        effective=tuple(
-            ValueView(field=item.field, value=item.text, origin=item.origin) for item in plan.effective
-        ),
+        unknown=plan.unknown,
+        effective=plan.effective,
     )
 
 
@@ -116,17 +100,6 @@ def _run(plan: Plan) -> RunView:
     )
 
 
-def _change(change: Change) -> ChangeView:
-    return ChangeView(
-        what=change.what,
-        effect=change.effect,
-        field=change.field,
-        value=change.value,
-        why=change.why,
-        answers=change.answers,
-    )
-
-
 def _memory(memory: GpuMemory) -> GpuMemoryView:
     estimate = memory.estimate
     if estimate is None:
@@ -146,7 +119,7 @@ def _memory(memory: GpuMemory) -> GpuMemoryView:
         guard=estimate.guard.bytes,
         guard_reason=estimate.guard.reason,
         parts=tuple(
-            LineView(name=part.name, amount=part.bytes, formula=part.formula) for part in estimate.parts
+            NeedPart(name=part.name, amount=part.bytes, formula=part.formula) for part in estimate.parts
         ),
         note="; ".join(filter(None, (memory.note, *estimate.notes))),
     )
@@ -167,10 +140,7 @@ def _need(need: Need) -> NeedView:
         share=need.share,
         gpu_share=need.gpu_share,
         text=need.text,
-        parts=tuple(
-            LineView(name=part.name, amount=part.amount, formula=part.formula, flag=part.flag)
-            for part in need.parts
-        ),
+        parts=need.parts,
     )
 
 
@@ -180,7 +150,7 @@ def _placement(placement: Placement | None) -> PlacementView | None:
     return PlacementView(
         now=_gang(placement.now),
         empty=_gang(placement.empty),
-        groups=tuple(map(_group, placement.groups)),
+        groups=placement.groups,
         needs=placement.needs,
         sees_all=placement.sees_all,
     )
@@ -194,22 +164,6 @@ def _gang(gang: Gang) -> GangView:
         nodes=dict(gang.places),
         feasible=len(gang.feasible),
         message=gang.message,
-    )
-
-
-def _group(group: NodeGroup) -> GroupView:
-    return GroupView(
-        pool=group.pool,
-        gpu=group.gpu,
-        gpus_per_node=group.gpus_per_node,
-        nodes=group.nodes,
-        takes_now=group.takes_now,
-        takes_empty=group.takes_empty,
-        example=group.example,
-        reasons=group.reasons,
-        taints=group.taints,
-        memory_fits=group.memory_fits,
-        to_come=group.to_come,
     )
 
 
@@ -227,46 +181,16 @@ def _shares(stranding: Stranding | None, rate: int | None) -> SharesView | None:
     )
 
 
-def _wall(wall: Wall) -> WallView:
-    return WallView(
-        kind=wall.kind,
-        name=wall.name,
-        standing=wall.standing,
-        text=wall.text,
-        resource=wall.resource,
-        asked=wall.asked,
-        used=wall.used,
-        hard=wall.hard,
-    )
-
-
-def _range(interval: Interval | None) -> RangeView | None:
-    return None if interval is None else RangeView(p10=interval.p10, p50=interval.p50, p90=interval.p90)
-
-
 def _time(pace: Pace) -> TimeView:
     return TimeView(
-        step_seconds=_range(pace.step),
-        total_seconds=_range(pace.total),
+        step_seconds=pace.step,
+        total_seconds=pace.total,
         per_second=pace.per_second,
         unit=pace.unit,
         deadline_seconds=pace.deadline,
         idle_share=pace.idle_share,
         loader_seconds=pace.loader_seconds,
         note=pace.note,
-    )
-
-
-def _cost(cost: Cost) -> CostView:
-    return CostView(
-        per_hour=cost.per_hour,
-        per_hour_high=cost.per_hour_high,
-        origin=cost.origin,
-        gpu_hours=_range(cost.gpu_hours),
-        total=_range(cost.total),
-        to_deadline=cost.to_deadline,
-        budget=cost.budget,
-        budget_text=cost.budget_text,
     )
 
 
@@ -314,9 +238,9 @@ def _fit(fit: Fit | None) -> FitView | None:
         return None
     return FitView(
         chosen=None if fit.chosen is None else _alternative(fit.chosen),
-        steps=tuple(map(_step, fit.steps)),
+        steps=fit.steps,
         runners_up=tuple(map(_alternative, fit.runners_up)),
-        left=tuple(map(_step, fit.left)),
+        left=fit.left,
         fixed=dict(fit.fixed),
         considered=fit.considered,
         confirmed=fit.confirmed,
@@ -333,9 +257,5 @@ def _alternative(other: Alternative) -> AlternativeView:
         per_hour=other.rate,
         per_step=other.cost_per_step,
         slower=other.slower,
-        changes=tuple(map(_change, other.changes)),
+        changes=other.changes,
     )
-
-
-def _step(step: FitStep) -> StepView:
-    return StepView(text=step.text, change=step.change, saved=step.saved, slower=step.slower)

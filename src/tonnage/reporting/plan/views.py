@@ -1,33 +1,28 @@
 """The view model of a plan: its keys are stable, and docs/plan.md documents every one.
 
 Bytes are bytes, `cpu` is in thousandths of a core, time in seconds, money in micro-dollars; a figure that is not
-known is null, and `unknown` says why.
+known is null, and `unknown` says why. What planning answers in the same words is shown as it is; a view of its own has
+only what must be summed up, counted or named differently for readers.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
+
+from tonnage.memory.estimate import Interval
+from tonnage.planning.answers import Change, Cost, EffectiveValue, FitStep, NeedPart, NodeGroup
+from tonnage.planning.walls import Wall
+from tonnage.planning.workload import Unknown
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of the parts of a view."""
 
 
-class ChangeView(View, frozen=True):
-    what: str
-    effect: str
-    field: str
-    value: Any
-    why: str
-    answers: str
-
-
 class VerdictView(View, frozen=True):
     kind: str
     headline: str
-    changes: tuple[ChangeView, ...]
+    changes: tuple[Change, ...]
     reasons: tuple[str, ...]
 
 
@@ -44,13 +39,6 @@ class RunView(View, frozen=True):
     devices: str
 
 
-class LineView(View, frozen=True):
-    name: str
-    amount: int
-    formula: str
-    flag: str = ""
-
-
 class GpuMemoryView(View, frozen=True):
     state: str
     gpu: str
@@ -65,7 +53,7 @@ class GpuMemoryView(View, frozen=True):
     outside_allocator: int | None = None
     guard: int | None = None
     guard_reason: str = ""
-    parts: tuple[LineView, ...] = ()
+    parts: tuple[NeedPart, ...] = ()
     note: str = ""
 
 
@@ -80,7 +68,7 @@ class NeedView(View, frozen=True):
     share: float | None
     gpu_share: float | None
     text: str
-    parts: tuple[LineView, ...]
+    parts: tuple[NeedPart, ...]
 
 
 class GangView(View, frozen=True):
@@ -92,24 +80,10 @@ class GangView(View, frozen=True):
     message: str
 
 
-class GroupView(View, frozen=True):
-    pool: str
-    gpu: str
-    gpus_per_node: int
-    nodes: int
-    takes_now: int
-    takes_empty: int
-    example: str
-    reasons: tuple[str, ...]
-    taints: tuple[str, ...]
-    memory_fits: bool | None
-    to_come: int
-
-
 class PlacementView(View, frozen=True):
     now: GangView
     empty: GangView
-    groups: tuple[GroupView, ...]
+    groups: tuple[NodeGroup, ...]
     needs: tuple[str, ...]
     sees_all: bool
 
@@ -124,43 +98,15 @@ class SharesView(View, frozen=True):
     stranded_per_hour: int | None
 
 
-class WallView(View, frozen=True):
-    kind: str
-    name: str
-    standing: str
-    text: str
-    resource: str
-    asked: str
-    used: str
-    hard: str
-
-
-class RangeView(View, frozen=True):
-    p10: float
-    p50: float
-    p90: float
-
-
 class TimeView(View, frozen=True):
-    step_seconds: RangeView | None
-    total_seconds: RangeView | None
+    step_seconds: Interval | None
+    total_seconds: Interval | None
     per_second: float | None
     unit: str
     deadline_seconds: int | None
     idle_share: float | None
     loader_seconds: float | None
     note: str
-
-
-class CostView(View, frozen=True):
-    per_hour: int | None
-    per_hour_high: int | None
-    origin: str
-    gpu_hours: RangeView | None
-    total: RangeView | None
-    to_deadline: int | None
-    budget: int | None
-    budget_text: str
 
 
 class RiskView(View, frozen=True):
@@ -205,36 +151,18 @@ class AlternativeView(View, frozen=True):
     per_hour: int | None
     per_step: float | None
     slower: float | None
-    changes: tuple[ChangeView, ...]
-
-
-class StepView(View, frozen=True):
-    text: str
-    change: str
-    saved: int
-    slower: float | None
+    changes: tuple[Change, ...]
 
 
 class FitView(View, frozen=True):
     chosen: AlternativeView | None
-    steps: tuple[StepView, ...]
+    steps: tuple[FitStep, ...]
     runners_up: tuple[AlternativeView, ...]
-    left: tuple[StepView, ...]
+    left: tuple[FitStep, ...]
     fixed: dict[str, str]
     considered: int
     confirmed: bool
     obstacles: tuple[str, ...]
-
-
-class ValueView(View, frozen=True):
-    field: str
-    value: str
-    origin: str
-
-
-class UnknownView(View, frozen=True):
-    what: str
-    why: str
 
 
 class PlanView(View, frozen=True):
@@ -246,16 +174,16 @@ class PlanView(View, frozen=True):
     run: RunView
     against: str
     gpu_memory: GpuMemoryView
-    options: tuple[ChangeView, ...]
+    options: tuple[Change, ...]
     needs: tuple[NeedView, ...]
     placement: PlacementView | None
     shares: SharesView | None
-    walls: tuple[WallView, ...]
+    walls: tuple[Wall, ...]
     time: TimeView
-    cost: CostView
+    cost: Cost
     risk: RiskView
     parts: tuple[PartView, ...]
     fit: FitView | None
     warnings: tuple[str, ...]
-    unknown: tuple[UnknownView, ...]
-    effective: tuple[ValueView, ...]
+    unknown: tuple[Unknown, ...]
+    effective: tuple[EffectiveValue, ...]
