@@ -1,8 +1,8 @@
 """What contradicts itself in a document although every single value is fine, and what is legal but worth a
 look.
 
-One file per kind; each rule is a function from the document to remarks about fields. Rules know the
-document alone: what a cluster would say to it is another room's work.
+One file per kind, and per subject where a kind has many; each rule is a function from the document to remarks
+about fields. Rules know the document alone: what a cluster would say to it is another room's work.
 """
 
 from __future__ import annotations
