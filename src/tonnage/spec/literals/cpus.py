@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tonnage.spec.literals.refusals import LiteralError, shown
+from tonnage.spec.literals.shares import Share
 
 CODE = "DOC-015"
 EXPECTED = "cores like 8, 0.5 or 500m"
@@ -43,46 +44,13 @@ class Cpus:
         return f"{whole}.{rest:03d}".rstrip("0").rstrip(".") if rest else str(whole)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuShare:
-    """Cores a pod asks for: left to us (`auto`), or a request and a limit."""
+class CpuShare(Share[Cpus]):
+    """Cores a pod asks for."""
 
-    request: Cpus | None = None
-    limit: Cpus | None = None
-
-    @property
-    def is_auto(self) -> bool:
-        return self.request is None
-
-    @classmethod
-    def parse(cls, value: object) -> CpuShare:
-        """Read `auto`, cores (request = limit), or `request..limit`."""
-        if isinstance(value, str) and value.strip().lower() == "auto":
-            return cls()
-        if isinstance(value, str) and ".." in value:
-            low, _, high = value.partition("..")
-            try:
-                request, limit = Cpus.parse(low.strip()), Cpus.parse(high.strip())
-            except LiteralError as error:
-                raise LiteralError(CODE, error.what, expected=EXPECTED_SHARE) from None
-            if limit < request:
-                raise LiteralError(
-                    "DOC-020",
-                    f"the limit {limit} is below the request {request}",
-                    expected="request..limit, the smaller first",
-                    hint=f"try {limit}..{request}",
-                )
-            return cls(request, limit)
-        try:
-            cores = Cpus.parse(value)
-        except LiteralError as error:
-            raise LiteralError(CODE, error.what, expected=EXPECTED_SHARE) from None
-        return cls(cores, cores)
-
-    def __str__(self) -> str:
-        if self.request is None:
-            return "auto"
-        return str(self.request) if self.request == self.limit else f"{self.request}..{self.limit}"
+    __slots__ = ()
+    code = CODE
+    expected = EXPECTED_SHARE
+    amount = Cpus
 
 
 def _text(value: object) -> str | None:

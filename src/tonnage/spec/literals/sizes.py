@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tonnage.spec.literals.refusals import LiteralError, shown
+from tonnage.spec.literals.shares import Share
 
 CODE = "DOC-011"
 EXPECTED = "a size like 64Gi or 64GB"
@@ -74,45 +75,13 @@ class Size:
         return min(forms, key=len)
 
 
-@dataclass(frozen=True, slots=True)
-class SizeShare:
-    """How much of something a pod asks for: left to us (`auto`), or a request and a limit."""
+class SizeShare(Share[Size]):
+    """How much memory or disk a pod asks for."""
 
-    request: Size | None = None
-    limit: Size | None = None
-
-    @property
-    def is_auto(self) -> bool:
-        return self.request is None
-
-    @classmethod
-    def parse(cls, value: object) -> SizeShare:
-        """Read `auto`, one size (request = limit), or `request..limit`."""
-        if isinstance(value, str) and value.strip().lower() == "auto":
-            return cls()
-        if isinstance(value, str) and ".." in value:
-            low, _, high = value.partition("..")
-            if not low.strip() or not high.strip():
-                raise LiteralError(CODE, f"{shown(value)} is half a range", expected=EXPECTED_SHARE)
-            request, limit = Size.parse(low), Size.parse(high)
-            if limit < request:
-                raise LiteralError(
-                    "DOC-020",
-                    f"the limit {limit} is below the request {request}",
-                    expected="request..limit, the smaller first",
-                    hint=f"try {limit}..{request}",
-                )
-            return cls(request, limit)
-        try:
-            size = Size.parse(value)
-        except LiteralError as error:
-            raise LiteralError(error.code, error.what, expected=EXPECTED_SHARE, hint=error.hint) from None
-        return cls(size, size)
-
-    def __str__(self) -> str:
-        if self.request is None:
-            return "auto"
-        return str(self.request) if self.request == self.limit else f"{self.request}..{self.limit}"
+    __slots__ = ()
+    code = CODE
+    expected = EXPECTED_SHARE
+    amount = Size
 
 
 def _bare(value: int) -> int:
