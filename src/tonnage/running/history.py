@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tonnage.running.attempts import Attempt, Size
@@ -26,7 +26,7 @@ class Launching:
     folder: str = ""
     """Folder that relative paths in it mean."""
     namespace: str = ""
-    first_size: Size = Size()
+    first_size: Size = field(default_factory=Size)
     refits: tuple[Refit, ...] = ()
     price_per_hour: int | None = None
     """Micro-dollars of the whole gang."""
