@@ -23,7 +23,7 @@ from tonnage.planning.walls import Wall
 from tonnage.planning.workload import DiesWith, Unknown, Workload
 
 VerdictKind = Literal["fits", "fits if", "cannot fit"]
-State = Literal["fits", "tight", "does not fit", "unknown", "set"]
+State = Literal["fits", "tight", "slow", "does not fit", "unknown", "set"]
 Origin = Literal["you", "Tonnage", "estimated", "team", "Kubernetes", "cluster"]
 
 
@@ -171,13 +171,33 @@ class Cost(Shown, frozen=True):
     budget_text: str = ""
 
 
+class Waiting(Shown, frozen=True):
+    """GPUs that wait for something else, and what that costs."""
+
+    cause: Literal["data loader", "cpu"]
+    step_seconds: float
+    """What a step takes with the wait in it."""
+    idle_share: float
+    """Part of the time the GPUs wait."""
+    per_hour: int | None = None
+    """Micro-dollars of every hour that pay for waiting."""
+    is_bound: bool = False
+    """Whether this is the most it can be: what a sample costs is not said, or the limit only holds on a full node."""
+    remedy: str = ""
+    """The line of the document that ends it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How fast it goes and how long it takes."""
 
     step: Interval | None
+    """Seconds the GPUs need for one step."""
     total: Interval | None
-    """Seconds to the end, saving included."""
+    """Seconds to the end, saving and waiting for data included."""
+    paced: Interval | None = None
+    """Seconds from one step to the next, waiting included."""
+    waits: tuple[Waiting, ...] = ()
     per_second: float | None = None
     unit: str = "samples"
     deadline: int | None = None

@@ -33,6 +33,7 @@ class Offer:
     cpu: int
     disk: int
     example: str
+    node_price: Price | None = None
 
 
 def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
@@ -44,6 +45,19 @@ def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
         if count and is_usable(node) and find_gpu(name) is not None:
             groups.setdefault((name, count), []).append(node)
     return tuple(_offer(name, count, members, price_of) for (name, count), members in sorted(groups.items()))
+
+
+def host_offer(nodes: Iterable[Node], price_of: PriceOf) -> Offer | None:
+    """The roomiest nodes for a run without GPUs: those without GPUs too, where there are any."""
+    usable = [node for node in nodes if is_usable(node)]
+    plain = [node for node in usable if not devices_of(node)] or usable
+    if not plain:
+        return None
+    looks: dict[tuple[int, int], list[Node]] = {}
+    for node in plain:
+        room, zero = room_of(node), Quantity(0)
+        looks.setdefault((room.get("memory", zero).value(), room.get("cpu", zero).milli()), []).append(node)
+    return _offer("", 0, looks[max(looks)], price_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +119,7 @@ def _offer(name: str, count: int, nodes: list[Node], price_of: PriceOf) -> Offer
         cpu=min(room.get("cpu", zero).milli() for room in rooms),
         disk=min(room.get("ephemeral-storage", zero).value() for room in rooms),
         example=nodes[0].metadata.name,
+        node_price=price,
     )
 
 

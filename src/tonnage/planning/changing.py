@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from tonnage.planning.answers import Change
+from tonnage.planning.answers import Change, Edit
 from tonnage.planning.solver.fixing import Fix
 from tonnage.planning.solver.knobs import Knob
 from tonnage.planning.solver.setup import Devices, Setup
@@ -26,7 +27,21 @@ def change_for(fix: Fix) -> Change:
         value=value,
         why="the step does not fit the GPU",
         answers=MEMORY,
+        edits=as_edits(edits),
     )
+
+
+def as_edits(pairs: Iterable[tuple[str, Any]]) -> tuple[Edit, ...]:
+    """Fields with their new values, as a change carries them."""
+    return tuple(Edit(field, value) for field, value in pairs)
+
+
+def things_in(change: Change) -> int:
+    """How many things a person changes: the micro-batch and how often it is accumulated are one decision."""
+    fields = {edit.field for edit in change.edits}
+    if {"train.microBatch", "train.accumulation"} <= fields:
+        fields.discard("train.accumulation")
+    return max(1, len(fields))
 
 
 def edits_between(base: Setup, chosen: Setup) -> list[tuple[str, Any]]:

@@ -7,7 +7,8 @@ has no estimate yet, and the model does not change with the setup.
 from __future__ import annotations
 
 from tonnage.memory.estimate import Estimate
-from tonnage.memory.pod import Need, PodNeeds, pod_needs
+from tonnage.memory.pod import Need, PodNeeds, PodWish, pod_needs
+from tonnage.memory.pod.cpu import cpu_seconds
 from tonnage.memory.pod.needs import NeedPart as Part
 from tonnage.planning.answers import NeedPart
 from tonnage.planning.solver.setup import Setup
@@ -46,6 +47,7 @@ class PodSizer:
             figures=figures_from(needs),
             checkpoint_bytes=wish.checkpoint.bytes or _unplaced_checkpoint(model),
             is_sharded=wish.checkpoint.saving in ("sharded", "background"),
+            cpu_seconds=_cpu_seconds(wish, estimate),
             warnings=tuple(warnings),
         )
 
@@ -77,6 +79,11 @@ def _figure(need: Need) -> Figure:
 def _part(part: Part) -> NeedPart:
     origin = "" if part.origin == "computed" else f" ({part.origin})"
     return NeedPart(name=part.name, amount=part.amount, formula=f"{part.formula}{origin}", flag=part.flag)
+
+
+def _cpu_seconds(wish: PodWish, estimate: Estimate | None) -> float | None:
+    step = estimate.step_seconds if estimate is not None else None
+    return None if step is None else cpu_seconds(wish, step.p50)
 
 
 def _unplaced_checkpoint(model: ModelBytes | None) -> int | None:

@@ -1,6 +1,6 @@
 """How long it takes and what it costs: to the end, and to the deadline.
 
-    to the end   steps x seconds per step, and a save at every interval
+    to the end   steps x seconds from one step to the next, and a save at every interval
     cost         hours x price of the devices held, whether they compute or wait
 
 A range goes through to the end: the 80 % interval of a step, times the range of the price.
@@ -11,8 +11,9 @@ from __future__ import annotations
 from tonnage.cost.price import Price
 from tonnage.cost.running import cost_of_run
 from tonnage.memory.estimate import Interval
-from tonnage.planning.answers import Cost, Pace
+from tonnage.planning.answers import Cost, Pace, Waiting
 from tonnage.planning.risking import CheckpointPlan
+from tonnage.planning.waiting import paced
 
 HOUR = 3600.0
 
@@ -25,21 +26,22 @@ def pace_of(
     sequence: int | None,
     deadline: int | None,
     saving: CheckpointPlan | None,
-    loader_workers: int = 0,
+    waits: tuple[Waiting, ...] = (),
 ) -> Pace:
     """How fast and how long; what is not known stays out."""
     if step is None:
         return Pace(step=None, total=None, deadline=deadline)
-    total = None
+    taken, total = paced(step, waits), None
     if steps is not None:
-        total = _stretched(step, steps * _with_saves(saving))
-    per_second = None if samples is None or not step.p50 else samples * (sequence or 1) / step.p50
+        total = _stretched(taken, steps * _with_saves(saving))
+    per_second = None if samples is None or not taken.p50 else samples * (sequence or 1) / taken.p50
     return Pace(
         step=step,
         total=total,
         per_second=per_second,
         unit="tokens" if sequence else "samples",
-        loader_seconds=None if not samples or not loader_workers else loader_workers * step.p50 / samples,
+        paced=taken,
+        waits=waits,
         deadline=deadline,
         note="" if steps is not None else "train.steps is not said, so the end is not known",
     )

@@ -1,8 +1,8 @@
 """RAM, /dev/shm, disk and cores of one pod: needed, asked for, granted, and there on a node.
 
 What a person wrote is granted as written and compared with the need; what was left to us is granted as
-needed. Below the need a pod is killed (memory), starved (cpu) or evicted (disk), so that is said as loudly as
-a GPU that is too small.
+needed. Below the need a pod is killed (memory) or evicted (disk), so that is said as loudly as a GPU that is too
+small. With fewer cores it is slower and nothing else: that has a price (`waiting`) and is no obstacle.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def amounts_to_fill(needs: tuple[Need, ...]) -> dict[str, str]:
 
 def asked_of(role: Role, resource: str) -> int | None:
     """The limit (or request) the training container names, in bytes or thousandths of a core."""
-    names = [container.name for container in role.pod.spec.containers]
-    chosen = role.container if role.container in names else (names[0] if names else "")
+    chosen = _trainer(role)
     for container in role.pod.spec.containers:
         if container.name != chosen:
             continue
@@ -56,6 +55,21 @@ def asked_of(role: Role, resource: str) -> int | None:
         if resource in said:
             return said[resource].milli() if resource == "cpu" else said[resource].value()
     return None
+
+
+def cpu_given(role: Role) -> tuple[int | None, bool]:
+    """Cores the training container may use, in thousandths, and whether a limit holds it to them."""
+    for container in role.pod.spec.containers:
+        if container.name == _trainer(role):
+            limits, requests = amounts(container.resources.limits), amounts(container.resources.requests)
+            said = limits.get("cpu") or requests.get("cpu")
+            return (None if said is None else said.milli()), "cpu" in limits
+    return None, False
+
+
+def _trainer(role: Role) -> str:
+    names = [container.name for container in role.pod.spec.containers]
+    return role.container if role.container in names else (names[0] if names else "")
 
 
 def _need(
@@ -76,7 +90,7 @@ def _need(
         asked=asked,
         granted=granted,
         there=there,
-        state="tight" if _is_bare_shm(name, role, figure, asked) else _state(needed, asked, there),
+        state="tight" if _is_bare_shm(name, role, figure, asked) else _state(name, needed, asked, there),
         parts=figure.parts if figure else (),
         gpu_share=gpu_share,
         share=share,
@@ -109,14 +123,14 @@ def _there(name: Name, offer: Offer | None) -> int | None:
     return {"memory": offer.memory, "shm": offer.memory, "disk": offer.disk, "cpu": offer.cpu}[name]
 
 
-def _state(needed: int | None, asked: int | None, there: int | None) -> State:
+def _state(name: Name, needed: int | None, asked: int | None, there: int | None) -> State:
     granted = asked if asked is not None else needed
     if there is not None and granted is not None and granted > there:
         return "does not fit"
     if needed is None:
         return "set" if there is None else "fits"
     if asked is not None and asked < needed:
-        return "does not fit"
+        return "slow" if name == "cpu" else "does not fit"
     if there is None:
         return "set"
     return "tight" if asked is not None and needed > TIGHT * asked and asked != needed else "fits"

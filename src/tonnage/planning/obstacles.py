@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 from tonnage.cluster.messages.scheduling_reasons import UNBOUND_IMMEDIATE
 from tonnage.cluster.objects import Pod
 from tonnage.planning.answers import Change
-from tonnage.planning.changing import MEMORY, change_for, edits_between, gib, inline
+from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.locating import lacks, reasons_of, taints_in_the_way, unmatched_selectors
 from tonnage.planning.placing import Wanted, place_gang
 from tonnage.planning.pods import claims_of
@@ -74,7 +74,13 @@ def _together(chosen: Setup, required: int, situation: Situation) -> Change:
     assert situation.chosen.setup is not None
     edits = edits_between(situation.chosen.setup, chosen)
     text = ", ".join(f"{field}: {inline(value)}" for field, value in edits)
-    return Change(what=text, effect=gib(required), why="the step does not fit the GPU", answers=MEMORY)
+    return Change(
+        what=text,
+        effect=gib(required),
+        why="the step does not fit the GPU",
+        answers=MEMORY,
+        edits=as_edits(edits),
+    )
 
 
 def _place(situation: Situation) -> list[Obstacle]:

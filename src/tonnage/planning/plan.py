@@ -19,11 +19,13 @@ from dataclasses import replace
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.admitting import ask_walls
 from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Verdict
+from tonnage.planning.catalogue import host_offer
 from tonnage.planning.choosing import Candidate, choose, offer_for
 from tonnage.planning.claiming import without_unseen_claims
 from tonnage.planning.effects import effective_of
 from tonnage.planning.estimating import Remembered
 from tonnage.planning.ground import Ground
+from tonnage.planning.hosting import NEEDS, on_host
 from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import obstacles_of
@@ -36,7 +38,7 @@ from tonnage.planning.stranding import stranded_rate, stranding_of
 from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer
 from tonnage.planning.warning import warnings_about
-from tonnage.planning.workload import Workload
+from tonnage.planning.workload import Unknown, Workload
 from tonnage.planning.workload.reading import with_claims
 
 
@@ -69,13 +71,18 @@ def look_at(
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
     offer = None if ground is None or chosen is None else offer_for(chosen, ground.offered)
-    figures = sources.figures_of(
-        workload, chosen.setup if chosen else None, chosen.memory.estimate if chosen else None
-    )
+    setup, estimate, unsaid = on_host(workload, sources)
+    if chosen is not None:
+        setup, estimate = chosen.setup, chosen.memory.estimate
+    elif ground is not None and not workload.trainer.gpus.milli:
+        offer = host_offer(ground.snapshot.nodes, sources.price_of)
+    figures = sources.figures_of(workload, setup, estimate)
+    if chosen is not None and setup is None and workload.run is not None:
+        unsaid = (Unknown(NEEDS, f"{chosen.memory.note}, and they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
     filled = _filled(workload, needs, chosen, ground)
     answer = ask_walls(filled, ground)
-    pace, cost, risk = time_and_money(filled, chosen, offer, figures, answer)
+    pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     stranding = stranding_of(filled.trainer, needs, offer)
     plan = Plan(
         workload=workload,
@@ -92,7 +99,7 @@ def look_at(
         risk=risk,
         parts=parts_for(workload, chosen, ground),
         effective=effective_of(filled, answer, needs, risk),
-        unknown=(*workload.unknown, *(ground.unseen() if ground else ())),
+        unknown=(*workload.unknown, *unsaid, *(ground.unseen() if ground else ())),
         warnings=(*notes, *workload.remarks, *figures.warnings, *warnings_about(pace, cost, filled)),
         base=chosen.setup if chosen else None,
         against=against,

@@ -8,16 +8,20 @@ risk     what a death costs between two saves
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tonnage.cost.price import Price
-from tonnage.planning.answers import Cost, Pace, Risk
+from tonnage.planning.answers import Cost, Need, Pace, Risk
 from tonnage.planning.catalogue import Offer
 from tonnage.planning.choosing import Candidate
+from tonnage.planning.hosting import price_of_share
 from tonnage.planning.lasting import cost_of, pace_of
 from tonnage.planning.protecting import risk_of
 from tonnage.planning.recipes import samples_per_step
 from tonnage.planning.risking import CheckpointPlan, plan_checkpoints, save_seconds
 from tonnage.planning.sources import PodFigures
 from tonnage.planning.spending import budget_of
+from tonnage.planning.waiting import idle_share, loader_allows, paced, waits_of
 from tonnage.planning.walls import NamespaceAnswer
 from tonnage.planning.workload import Workload
 
@@ -30,22 +34,32 @@ def time_and_money(
     chosen: Candidate | None,
     offer: Offer | None,
     figures: PodFigures,
+    needs: tuple[Need, ...],
     answer: NamespaceAnswer,
 ) -> tuple[Pace, Cost, Risk]:
     is_spot = workload.spot in ("allowed", "only")
-    saving = _saving(workload, figures, is_spot)
     setup = chosen.setup if chosen else None
+    recipe = setup.recipe if setup else None
     estimate = chosen.memory.estimate if chosen else None
+    step = estimate.step_seconds if estimate else None
+    price = _price(workload, offer, needs)
+    waits = waits_of(workload, recipe, step, figures=figures, price=price)
+    lasts = paced(step, waits).p50 * workload.steps if step is not None and workload.steps else None
+    saving = _saving(workload, figures, is_spot, lasts)
     pace = pace_of(
-        estimate.step_seconds if estimate else None,
+        step,
         steps=workload.steps,
-        samples=samples_per_step(setup.recipe) if setup else None,
-        sequence=setup.recipe.sequence if setup else None,
+        samples=samples_per_step(recipe) if recipe else None,
+        sequence=recipe.sequence if recipe else None,
         deadline=workload.deadline_seconds,
         saving=saving,
-        loader_workers=_loader_workers(workload),
+        waits=waits,
     )
-    price = _price(workload, offer)
+    pace = replace(
+        pace,
+        loader_seconds=loader_allows(workload, recipe, step),
+        idle_share=idle_share(step, pace.paced) if _is_sample_known(workload) else None,
+    )
     budget, budget_text = budget_of(workload)
     cost = cost_of(
         price,
@@ -68,13 +82,13 @@ def time_and_money(
     return pace, cost, risk
 
 
-def _loader_workers(workload: Workload) -> int:
-    """Processes that load data, of all ranks together."""
-    each = workload.run.spec.train.loader.workers if workload.run is not None else 0
-    return each * (workload.ranks or 0)
+def _is_sample_known(workload: Workload) -> bool:
+    return workload.run is not None and workload.run.spec.train.loader.sample_seconds is not None
 
 
-def _saving(workload: Workload, figures: PodFigures, is_spot: bool) -> CheckpointPlan | None:
+def _saving(
+    workload: Workload, figures: PodFigures, is_spot: bool, lasts: float | None
+) -> CheckpointPlan | None:
     target = workload.checkpoints
     if target is None:
         return None
@@ -89,13 +103,16 @@ def _saving(workload: Workload, figures: PodFigures, is_spot: bool) -> Checkpoin
         saving=None if size is None else save_seconds(size, workload.pods, is_sharded=figures.is_sharded),
         nodes=workload.pods,
         is_spot=is_spot,
+        lasts=lasts,
         grace_seconds=given,
         grace_is_ours=is_ours,
     )
 
 
-def _price(workload: Workload, offer: Offer | None) -> Price | None:
-    """The hourly price of all GPUs held, each its part of a node."""
+def _price(workload: Workload, offer: Offer | None, needs: tuple[Need, ...]) -> Price | None:
+    """The hourly price of all GPUs held, each its part of a node; without GPUs, of the share of a node."""
+    if offer is not None and not workload.gpus:
+        return price_of_share(workload, offer, needs)
     if offer is None or offer.gpu_price is None:
         return None
     return offer.gpu_price.times(workload.gpus)

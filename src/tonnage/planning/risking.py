@@ -76,6 +76,7 @@ def plan_checkpoints(
     is_spot: bool,
     grace_seconds: int | None,
     grace_is_ours: bool,
+    lasts: float | None = None,
 ) -> CheckpointPlan:
     """The interval that holds (asked for, else the best), and whether a stop leaves time to save."""
     wanted = None if saving is None else max(SMALLEST_GRACE, math.ceil(saving * GRACE_RESERVE))
@@ -84,4 +85,6 @@ def plan_checkpoints(
         return CheckpointPlan(every_seconds, False, saving, given, wanted)
     mean = mean_hours_between_failures(nodes, is_spot=is_spot) * 3600
     interval = best_interval_seconds(saving if saving is not None else SMALLEST_GRACE, mean)
+    if lasts is not None:  # a run shorter than its interval would never save
+        interval = min(interval, max(SHORTEST_INTERVAL, lasts / 2))
     return CheckpointPlan(interval, True, saving, given, wanted)

@@ -33,6 +33,8 @@ class PodFigures:
     checkpoint_bytes: int | None = None
     is_sharded: bool = False
     """Whether every rank writes its own part of a checkpoint."""
+    cpu_seconds: float | None = None
+    """Core-seconds of one step of a pod, where the time of a step is known."""
     warnings: tuple[str, ...] = ()
 
 

@@ -73,9 +73,16 @@ def throttled(step_seconds: float, cpu_seconds_per_step: float, limit_milli: int
 
 
 def cpu_seconds(wish: PodWish, step_seconds: float) -> float:
-    """Core-seconds of one step of the pod: ranks are busy all the time, workers as long as samples take."""
+    """Core-seconds of one step of the pod: ranks are busy all the time, workers as long as samples take.
+
+    Where it is not known what a sample takes, workers are taken to be busy all the time: the most it can be.
+    """
     each = c.CORES_PER_GPU_RANK if wish.gpus else c.CORES_PER_CPU_RANK
-    return step_seconds * (wish.ranks * each + _workers(wish).amount) / 1000
+    ranks = step_seconds * wish.ranks * each / 1000
+    if wish.cpu_seconds_per_sample is not None and wish.samples_per_second is not None:
+        samples = wish.samples_per_second * step_seconds
+        return ranks + wish.ranks * samples * wish.cpu_seconds_per_sample
+    return ranks + step_seconds * _workers(wish).amount / 1000
 
 
 def _workers(wish: PodWish) -> NeedPart:

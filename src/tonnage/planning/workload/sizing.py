@@ -101,6 +101,7 @@ def pod_wish(
         ),
         output_bytes=weights if spec.output is not None and not spec.output.to.outlives_pod else 0,
         containers=len(role.pod.spec.containers),
+        cpu_seconds_per_sample=spec.train.loader.sample_seconds,
         samples_per_second=_rate(recipe, estimate),
     )
 

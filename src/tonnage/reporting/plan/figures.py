@@ -34,6 +34,8 @@ def short_time(seconds: float) -> str:
 def time_range(interval: Interval) -> str:
     """`31 h (27-36 h)`: the middle and the 80 % interval, in one unit."""
     low, high = short_time(interval.p10), short_time(interval.p90)
+    if low == high == short_time(interval.p50):
+        return high
     unit = high.rpartition(" ")[2]
     start = low.removesuffix(f" {unit}") if low.endswith(f" {unit}") else low
     return f"{short_time(interval.p50)} ({start} to {high})"
@@ -42,6 +44,8 @@ def time_range(interval: Interval) -> str:
 def dollar_range(interval: Interval) -> str:
     """`$1,900 in all ($1,650 to 2,200)`."""
     low, high = dollars(interval.p10), dollars(interval.p90)
+    if low == high:
+        return f"{high} in all"
     return f"{dollars(interval.p50)} in all ({low} to {high.removeprefix('$')})"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tonnage.planning.answers import Change, Cost, NodeGroup
+from tonnage.planning.answers import Change, Cost, NodeGroup, Waiting
 from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import (
     bare_gib,
@@ -34,7 +34,7 @@ from tonnage.reporting.plan.views import (
 
 Mood = Literal["good", "warning", "bad", "quiet", ""]
 _MOODS: dict[str, Mood] = {
-    "fits": "good", "set": "good", "tight": "warning", "does not fit": "bad", "unknown": "quiet",
+    "fits": "good", "set": "good", "tight": "warning", "slow": "warning", "does not fit": "bad", "unknown": "quiet",
 }  # fmt: skip
 _LABELS = {"memory": "RAM", "shm": "/dev/shm", "disk": "Disk", "cpu": "CPU"}
 ONE_LINE = 64
@@ -66,7 +66,12 @@ def title(view: PlanView) -> tuple[str, str, str]:
 
 def rows(view: PlanView) -> list[list[Row]]:
     """The rows of a plan, in paragraphs."""
-    needs = [*_memory(view), *_changes(view), *map(_need, view.needs), *_shares(view.shares)]
+    needs = [
+        *_memory(view),
+        *_changes(view),
+        *(_need(need, view.time) for need in view.needs),
+        *_shares(view.shares),
+    ]
     when = [*_starts(view), *_walls(view), *_takes(view.time), *_costs(view), *_risk(view.risk)]
     rest = [*_parts(view), *_reasons(view), *_warnings(view), *_unknown(view)]
     return [paragraph for paragraph in (needs, when, rest) if paragraph]
@@ -125,7 +130,7 @@ def _change(change: Change) -> str:
     return f"{change.what} -> {change.effect}" if change.effect else change.what
 
 
-def _need(need: NeedView) -> Row:
+def _need(need: NeedView, time: TimeView) -> Row:
     show = cores if need.name == "cpu" else large
     amount = need.granted if need.needed is None else need.needed
     text = show(amount) if amount is not None else "not known"
@@ -141,7 +146,18 @@ def _need(need: NeedView) -> Row:
     if need.text:
         joined = f"{text}: {need.text}"
         lines = [joined] if len(joined) <= 58 else [text, need.text]
+    if need.name == "cpu":
+        lines += [_throttled(wait) for wait in time.waits if wait.cause == "cpu"]
     return Row(_LABELS[need.name], tuple(lines), need.state, _MOODS[need.state])
+
+
+def _throttled(wait: Waiting) -> str:
+    """What too few cores cost."""
+    most = "up to " if wait.is_bound else ""
+    price = f", {dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
+    return (
+        f"the GPUs wait {most}{percent(wait.idle_share)} of the time for cores{price}; {wait.remedy} ends it"
+    )
 
 
 def _beside(need: NeedView) -> str:
@@ -236,16 +252,28 @@ def _walls(view: PlanView) -> Iterator[Row]:
 def _takes(time: TimeView) -> Iterator[Row]:
     if time.step_seconds is None:
         return
-    pace = f"{short_time(time.step_seconds.p50)} per step"
+    taken = time.paced_seconds or time.step_seconds
+    pace = f"{short_time(taken.p50)} per step"
     if time.per_second:
         pace += f", {time.per_second:,.0f} {time.unit}/s"
     first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
     lines = [first]
-    if time.loader_seconds is not None:
+    lines += [_starved(wait, time) for wait in time.waits if wait.cause == "data loader"]
+    if time.loader_seconds is not None and time.idle_share is None:
         lines.append(
             f"the GPUs wait if a sample costs a loader worker more than {short_time(time.loader_seconds)}"
         )
     yield Row("Takes", tuple(lines))
+
+
+def _starved(wait: Waiting, time: TimeView) -> str:
+    """What waiting for data costs, and what would end it."""
+    assert time.step_seconds is not None
+    price = f", {dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
+    return (
+        f"the GPUs wait {percent(wait.idle_share)} of the time for data{price}: they could do a step in "
+        f"{short_time(time.step_seconds.p50)}; {wait.remedy} ends it"
+    )
 
 
 def _costs(view: PlanView) -> Iterator[Row]:

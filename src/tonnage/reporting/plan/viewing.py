@@ -13,6 +13,7 @@ from tonnage.planning.answers import (
     Plan,
     Risk,
 )
+from tonnage.planning.changing import things_in
 from tonnage.planning.placing import Gang
 from tonnage.planning.shares import Stranding
 from tonnage.planning.solver.parts import PartAnswer
@@ -71,7 +72,7 @@ def headline(plan: Plan) -> str:
     if verdict.kind == "cannot fit":
         return "cannot fit"
     if verdict.kind == "fits if":
-        count = len(verdict.changes)
+        count = sum(map(things_in, verdict.changes))
         return f"fits, if you change {'one thing' if count == 1 else f'{count} things'}"
     placement = plan.placement
     if placement is not None and not placement.now.fits:
@@ -184,6 +185,8 @@ def _shares(stranding: Stranding | None, rate: int | None) -> SharesView | None:
 def _time(pace: Pace) -> TimeView:
     return TimeView(
         step_seconds=pace.step,
+        paced_seconds=pace.paced,
+        waits=pace.waits,
         total_seconds=pace.total,
         per_second=pace.per_second,
         unit=pace.unit,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from tonnage.memory.estimate import Interval
-from tonnage.planning.answers import Change, Cost, EffectiveValue, FitStep, NeedPart, NodeGroup
+from tonnage.planning.answers import Change, Cost, EffectiveValue, FitStep, NeedPart, NodeGroup, Waiting
 from tonnage.planning.walls import Wall
 from tonnage.planning.workload import Unknown
 
@@ -100,6 +100,8 @@ class SharesView(View, frozen=True):
 
 class TimeView(View, frozen=True):
     step_seconds: Interval | None
+    paced_seconds: Interval | None
+    waits: tuple[Waiting, ...]
     total_seconds: Interval | None
     per_second: float | None
     unit: str

@@ -102,6 +102,9 @@ class Loader(Part):
     persistent: Flag = False
     """Whether workers live from epoch to epoch."""
 
+    sample_seconds: Annotated[float, Field(gt=0, le=3600)] | None = None
+    """Core-seconds a worker spends on one sample; with it, the time the GPUs wait for data is predicted."""
+
 
 class Train(Part):
     """The training step; these are also the knobs that `tonnage plan --fit` may turn."""
