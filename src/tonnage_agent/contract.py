@@ -18,6 +18,12 @@ Datagrams are JSON objects of at most 8 KiB on a UNIX socket named by TONNAGE_SO
     skipped     path, why                                                  torn or corrupt, passed over on resume
     message     text
 
+The way back is a small file named by TONNAGE_CONTROL, replaced atomically and polled by the SDK (one `stat` a step):
+
+    {"save": n, "stop": reason}      save once when n has grown; save and end when a reason is given
+
+Reasons: `deadline`, `budget`, `terminated`. An absent file or name means: nothing asked.
+
 The record is one JSON object (see `record.py`), camelCase, absent where unknown, kept current *before* death: the
 agent may be killed in the same instant as the trainer. Places of record:
 
@@ -37,7 +43,14 @@ RECORD = "TONNAGE_RECORD"
 """Folder (or s3:// place) of the black box; beside the checkpoints, so that it outlives the pod."""
 TERMINATION_MESSAGE = "TONNAGE_TERMINATION_MESSAGE"
 SOCKET = "TONNAGE_SOCKET"
+CONTROL = "TONNAGE_CONTROL"
+"""File in which the agent asks the script to save or to stop."""
 SAMPLE_SECONDS = "TONNAGE_SAMPLE_SECONDS"
+"""Seconds between two samples; 1 where not said, a fifth of it while memory is near its limit."""
+STEP_PATTERN = "TONNAGE_STEP_PATTERN"
+"""Regular expression of log lines that tell a step, with groups `step`, and perhaps `total` and `loss`."""
+MEMORY_LIMIT = "TONNAGE_MEMORY_LIMIT"
+"""Bytes. No cgroup holds the command to a limit: the agent adds up its processes and ends the largest above this."""
 METRICS_PORT = "TONNAGE_METRICS_PORT"
 """Port of the Prometheus metrics; 0 or absent: none."""
 

@@ -36,7 +36,8 @@ class Record:
     started_at: float | None = None
     updated_at: float | None = None
     cause: str = ""
-    """The agent's own cause: `deadline`, `budget`, `terminated`, `preflight`; empty where it has none."""
+    """The agent's own cause: `deadline`, `budget`, `terminated`, `preflight`, `command` (it could not be started),
+    `memory` (watched by the agent, not by the kernel); empty where it has none."""
     message: str = ""
     """One line that says it."""
     exit_code: int | None = None
