@@ -15,14 +15,14 @@ from tonnage.planning.queues import ask_queue
 from tonnage.planning.walls import NamespaceAnswer, Wall, ask_namespace
 from tonnage.planning.workload import Workload
 
-_NEVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+NO_CLUSTER = Snapshot(taken_at=dt.datetime(1970, 1, 1, tzinfo=dt.UTC), source="")
+"""Nothing but the API server's own rules."""
 
 
 def ask_walls(workload: Workload, ground: Ground | None) -> NamespaceAnswer:
     roles = [wanted(role) for role in workload.roles]
     if ground is None:
-        empty = Snapshot(taken_at=_NEVER, source="")
-        return ask_namespace([_unranked(role) for role in roles], workload.namespace, empty)
+        return ask_namespace([_unranked(role) for role in roles], workload.namespace, NO_CLUSTER)
     snapshot = ground.snapshot
     if not snapshot.priority_classes:
         roles = [_unranked(role) for role in roles]

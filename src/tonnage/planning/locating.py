@@ -15,7 +15,6 @@ from tonnage.cluster.announcing import devices_of, gpu_type_of, is_to_come, pool
 from tonnage.cluster.gpu_facts import facts_of as gpu_facts
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node, Pod
-from tonnage.cluster.objects.node import Taint
 from tonnage.cluster.scheduling import ClusterView, Refusal
 from tonnage.cluster.scheduling.facts import incoming_requests
 from tonnage.cluster.scheduling.fitting import Shortfall, shortfalls
@@ -55,26 +54,6 @@ def locate(
     )
 
 
-def taints_in_the_way(placement: Placement, pod: Pod, view: ClusterView) -> tuple[Taint, ...]:
-    """The taints that keep the pod off nodes which would otherwise be looked at, most frequent kind first."""
-    kinds: Counter[tuple[Taint, ...]] = Counter()
-    for name, refusal in placement.empty.refused.items():
-        if refusal.plugin == _TAINTED:
-            kinds[tuple(untolerated_taints(pod, view.nodes[name].node))] += 1
-    return kinds.most_common(1)[0][0] if kinds else ()
-
-
-def unmatched_selectors(placement: Placement, pod: Pod, view: ClusterView) -> tuple[tuple[str, str], ...]:
-    """The node labels the pod asks for that no node has."""
-    if not any(refusal.plugin == _SELECTED for refusal in placement.empty.refused.values()):
-        return ()
-    return tuple(
-        (key, value)
-        for key, value in pod.spec.node_selector.items()
-        if not any(info.labels.get(key) == value for info in view.nodes.values())
-    )
-
-
 def lacks(placement: Placement, pod: Pod, view: ClusterView) -> tuple[Lack, ...]:
     """What no node has enough of, judged by the nodes that come closest."""
     wanted = incoming_requests(pod)
@@ -101,6 +80,16 @@ def reasons_of(refused: Mapping[str, Refusal]) -> tuple[str, ...]:
     for refusal in refused.values():
         counted.update(refusal.reasons)
     return tuple(f"{count:,} {reason}" for reason, count in counted.most_common())
+
+
+def is_tainted(refusal: Refusal) -> bool:
+    """Whether a taint kept the pod away."""
+    return refusal.plugin == _TAINTED
+
+
+def is_selected_away(refusal: Refusal) -> bool:
+    """Whether a node selector or affinity kept the pod away."""
+    return refusal.plugin == _SELECTED
 
 
 def _room(lack: Shortfall) -> int:
@@ -176,7 +165,3 @@ def _carried(pod: Pod) -> tuple[str, ...]:
         if toleration.key not in standard and toleration.key not in SPOT_LABELS
     ]
     return (*dict.fromkeys(labels), *dict.fromkeys(tolerated))
-
-
-def _is_tainted(refusal: Refusal | None) -> bool:
-    return refusal is not None and refusal.plugin == _TAINTED

@@ -74,11 +74,6 @@ def losing_obstacle(plan: Plan) -> list[Obstacle]:
     return [Obstacle(change.why, (change,))]
 
 
-def wall_obstacles(plan: Plan) -> list[Obstacle]:
-    """Walls that would stand on an empty namespace."""
-    return [Obstacle(wall.text) for wall in plan.walls if wall.standing == "never"]
-
-
 def claim_obstacles(missing: Sequence[str], workload: Workload) -> list[Obstacle]:
     """Claims that are mounted and do not exist: the pods would wait for ever."""
     return [

@@ -1,0 +1,212 @@
+"""Changes that a plan proposes: tried before they are named, as few as will do, and counted as people count."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from plan_builders import (
+    GIB,
+    GPU,
+    AnEstimator,
+    a_pod,
+    a_quota,
+    a_run,
+    a_snapshot,
+    a_workload,
+    nodes,
+    sources,
+    train,
+)
+
+from tonnage.cluster.objects import Node
+from tonnage.planning.answers import Plan
+from tonnage.planning.fitting import fit, with_fit
+from tonnage.planning.plan import decided, look_at, make_plan
+from tonnage.planning.workload.of_run import workload_of_run
+from tonnage.planning.workload.reading import workloads_in
+from tonnage.reporting.plan import view_plan
+
+
+def changes(plan: Plan) -> list[str]:
+    return [change.what for change in plan.verdict.changes]
+
+
+def with_taint(found: list[Node], key: str, value: str = "yes") -> list[Node]:
+    plain = [json.loads(msgspec.json.encode(node)) for node in found]
+    for node in plain:
+        node["spec"].setdefault("taints", []).append({"key": key, "value": value, "effect": "NoSchedule"})
+    return [msgspec.convert(node, Node) for node in plain]
+
+
+def labelled(found: list[Node], **labels: str) -> list[Node]:
+    plain = [json.loads(msgspec.json.encode(node)) for node in found]
+    for node in plain:
+        node["metadata"]["labels"] |= labels
+    return [msgspec.convert(node, Node) for node in plain]
+
+
+def a_job(**container: Any) -> str:
+    pod = {
+        "containers": [{"name": "train", "image": "a:1", **container}],
+        "restartPolicy": "Never",
+        "tolerations": [{"key": GPU, "operator": "Exists"}],
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "sft"},
+        "spec": {"template": {"spec": pod}},
+    }
+    return json.dumps(job)
+
+
+# -- several things in the way
+
+
+def test_a_taint_and_a_selector_in_the_way_are_both_named() -> None:
+    snapshot = a_snapshot(with_taint(nodes("8xh100=2"), "team", "research"))
+    pod = a_pod(8, nodeSelector={"zone": "moon"})
+
+    plan = make_plan(a_workload(pod=pod), sources(), snapshot=snapshot)
+
+    assert plan.verdict.kind == "fits if"
+    assert changes(plan) == ["tolerate team=research:NoSchedule", "drop the node selector zone=moon"]
+    assert view_plan(plan).verdict.headline == "fits, if you change 2 things"
+
+
+def test_two_kinds_of_taints_on_one_node_are_one_change_and_a_wrong_zone_another() -> None:
+    found = with_taint(with_taint(nodes("8xh100=1"), "a"), "b")
+    pod = a_pod(8, nodeSelector={"zone": "moon"})
+
+    plan = make_plan(a_workload(pod=pod), sources(), snapshot=a_snapshot(found))
+
+    assert changes(plan)[0] == "tolerate a=yes:NoSchedule, b=yes:NoSchedule"
+    assert len(changes(plan)) == 2
+
+
+def test_where_one_change_does_two_are_not_asked_for() -> None:
+    found = [*with_taint(nodes("8xh100=1"), "team"), *nodes("4xh100=3")]
+
+    plan = make_plan(a_workload(), sources(), snapshot=a_snapshot(found))
+
+    assert changes(plan) == ["tolerate team=yes:NoSchedule"]
+
+
+def test_labels_that_exist_but_never_together_are_dropped_one_by_one() -> None:
+    found = [*labelled(nodes("8xh100=1"), zone="a"), *labelled(nodes("8xa100-80=1"), zone="b", fast="yes")]
+    pod = a_pod(8, nodeSelector={"zone": "a", "fast": "yes"})
+
+    plan = make_plan(a_workload(pod=pod, types=()), sources(), snapshot=a_snapshot(found))
+
+    assert plan.verdict.kind == "fits if"
+    assert len(changes(plan)) == 1
+    assert changes(plan)[0].startswith("drop the node selector ")
+
+
+def test_what_no_three_changes_mend_has_none() -> None:
+    plan = make_plan(a_workload(pod=a_pod(16)), sources(), snapshot=a_snapshot("8xh100=1"))
+
+    assert plan.verdict.kind == "cannot fit"
+    assert not plan.verdict.changes
+
+
+def test_a_quota_and_a_taint_are_both_answered() -> None:
+    snapshot = a_snapshot(with_taint(nodes("8xh100=4"), "team"), quotas=(a_quota({f"requests.{GPU}": "8"}),))
+    workload = a_workload(count=2, run=train(), pod=a_pod(8))
+
+    plan = make_plan(workload, sources(AnEstimator()), snapshot=snapshot)
+
+    assert changes(plan) == ["tolerate team=yes:NoSchedule", "nodes: 1"]
+    assert plan.verdict.kind == "fits if"
+
+
+def test_fewer_nodes_are_not_proposed_where_the_step_would_not_divide() -> None:
+    run = train(parallel={"fsdp": 16})
+    snapshot = a_snapshot("8xh100=4", quotas=(a_quota({f"requests.{GPU}": "8"}),))
+
+    plan = make_plan(a_workload(count=2, run=run, pod=a_pod(8)), sources(AnEstimator()), snapshot=snapshot)
+
+    assert plan.verdict.kind == "cannot fit"
+    assert "you ask 16" in plan.verdict.reasons[0]
+
+
+def test_a_run_that_keeps_off_spot_is_told_when_only_spot_nodes_are_there() -> None:
+    found = labelled(nodes("8xh100=2"), **{"karpenter.sh/capacity-type": "spot"})
+    run = a_run(gpus="8 x h100", image="a:1", command="python t.py", checkpoints="s3://b/c")
+
+    plan = make_plan(workload_of_run(run), sources(), snapshot=a_snapshot(found))
+
+    assert changes(plan) == ["spot: allowed"]
+    assert plan.verdict.changes[0].effect == "2 nodes would take it"
+
+
+def test_a_gpu_type_that_is_not_there_is_answered_with_one_that_is() -> None:
+    run = a_run(gpus="8 x b200", image="a:1", command="python t.py", checkpoints="s3://b/c")
+
+    plan = make_plan(workload_of_run(run), sources(), snapshot=a_snapshot("8xh100=2"))
+
+    assert changes(plan) == ["gpus: 8 x h100"]
+
+
+# -- devices by their limit
+
+
+def test_gpus_requested_without_a_limit_are_answered_with_the_limit() -> None:
+    (workload,) = workloads_in(a_job(resources={"requests": {GPU: 8}}), "job.json")
+
+    plan = make_plan(workload, sources(), snapshot=a_snapshot())
+
+    assert plan.verdict.kind == "fits if"
+    assert changes(plan) == [f"limits: {{{GPU}: 8}}"]
+    assert "by their limit" in plan.verdict.changes[0].why
+
+
+def test_that_is_said_without_a_cluster_too() -> None:
+    (workload,) = workloads_in(a_job(resources={"requests": {GPU: 8}}), "job.json")
+
+    assert changes(make_plan(workload, sources())) == [f"limits: {{{GPU}: 8}}"]
+
+
+def test_gpus_given_as_a_limit_alone_are_right() -> None:
+    (workload,) = workloads_in(a_job(resources={"limits": {GPU: 8}}), "job.json")
+
+    assert make_plan(workload, sources(), snapshot=a_snapshot()).verdict.kind == "fits"
+
+
+# -- counting
+
+
+def test_several_settings_at_once_are_counted_as_several() -> None:
+    workload = a_workload(run=train(microBatch=8))
+    situation = look_at(workload, sources(AnEstimator(states=70)), snapshot=a_snapshot())
+
+    plan = decided(with_fit(situation, fit(situation)))
+
+    assert plan.fit is not None
+    assert plan.fit.chosen is not None
+    count = len({edit.field for edit in plan.verdict.changes[0].edits} - {"train.accumulation"})
+    assert count > 1
+    assert view_plan(plan).verdict.headline == f"fits, if you change {count} things"
+
+
+def test_a_smaller_micro_batch_is_one_thing_with_two_edits() -> None:
+    plan = make_plan(a_workload(run=train(microBatch=8)), sources(AnEstimator()), snapshot=a_snapshot())
+
+    edits = {edit.field: edit.value for edit in plan.verdict.changes[0].edits}
+    assert edits == {"train.microBatch": 4, "train.accumulation": 2}
+    assert view_plan(plan).verdict.headline == "fits, if you change one thing"
+
+
+def test_fewer_cores_than_needed_are_slow_and_no_obstacle() -> None:
+    pod = a_pod(8, cpu="4")
+
+    plan = make_plan(
+        a_workload(pod=pod, run=train()),
+        sources(AnEstimator(), cpu=16_000, memory=GIB),
+        snapshot=a_snapshot(),
+    )
+
+    assert plan.verdict.kind == "fits"
+    assert {need.name: need.state for need in plan.needs}["cpu"] == "slow"
