@@ -16,6 +16,7 @@ import gc
 import gzip
 import importlib
 import json
+import re
 import statistics
 import sys
 import time
@@ -229,23 +230,12 @@ def main() -> None:
 
 
 def preload() -> None:
-    """Import what models import late, so that every child finds it imported."""
+    """Import what models import late, so that every child finds it imported: all that step files name."""
     import transformers
 
-    for name in (
-        "Llama",
-        "Mistral",
-        "Mixtral",
-        "Olmoe",
-        "Qwen2",
-        "Qwen3",
-        "Gemma2",
-        "Whisper",
-        "ViT",
-        "T5",
-        "Bert",
-    ):
-        getattr(transformers, f"{name}Model")
+    for file in STEPS.glob("*.py"):
+        for name in set(re.findall(r"transformers\.(\w+)", file.read_text())):
+            getattr(transformers, name, None)
 
 
 def measure_with(options: argparse.Namespace) -> Any:

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from . import device, lazy, libraries, loading, optimizers, recurrent, saving, tensors
+from . import device, lazy, libraries, loading, optimizers, recurrent, saving, scripting, tensors
 
 
 @contextlib.contextmanager
@@ -26,4 +26,5 @@ def disguised(recorder: Any) -> Iterator[None]:
         stack.enter_context(lazy.disguise())
         stack.enter_context(recurrent.disguise())
         stack.enter_context(saving.disguise(recorder))
+        stack.enter_context(scripting.disguise())
         yield

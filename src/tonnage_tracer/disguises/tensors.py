@@ -2,12 +2,14 @@
 
 Parameters are always fake, even small ones made on the CPU, so that they can become GPU parameters in place, as
 real ones do. Formatting and listing a tensor reads its (assumed) value, an address is a number that differs from
-storage to storage, and assigning `.data` moves a tensor between devices.
+storage to storage, and assigning `.data` moves a tensor between devices. A deep copy belongs to the same recording:
+torch's own would copy what a fake tensor carries along, the mode it belongs to included.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +46,7 @@ def disguise(recorder: Any) -> Iterator[None]:
                 tolist=lambda tensor: tensor.cpu().tolist(),
                 numpy=lambda tensor, *, force=False: _numpy(tensor, force),
                 data_ptr=_address,
+                __deepcopy__=_deepcopy,
                 data=property(_data.__get__, _set_data),
             )
         )
@@ -73,6 +76,32 @@ def _numpy(tensor: FakeTensor, force: bool) -> Any:
 
 def _address(tensor: FakeTensor) -> int:
     return int(tensor.untyped_storage()._cdata + tensor.storage_offset() * tensor.element_size())
+
+
+def _deepcopy(tensor: FakeTensor, memo: dict[int, Any]) -> Any:
+    """As torch copies: parameters without their gradient, other leaves with it and with what was hung on them."""
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
+        )
+    with torch.no_grad():
+        made = tensor.detach().clone(memory_format=torch.preserve_format)
+    is_parameter = isinstance(tensor, nn.Parameter)
+    copied: Any = (
+        nn.Parameter(made, tensor.requires_grad)
+        if is_parameter
+        else made.requires_grad_(tensor.requires_grad)
+    )
+    memo[id(tensor)] = copied
+    if not is_parameter:
+        if tensor.grad is not None:
+            copied.grad = _deepcopy(tensor.grad, memo)
+        for name, value in tensor.__dict__.items():
+            if name not in copied.__dict__:
+                copied.__dict__[name] = copy.deepcopy(value, memo)
+    return copied
 
 
 def _set_data(tensor: FakeTensor, changed: Any) -> None:

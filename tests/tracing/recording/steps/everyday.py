@@ -23,6 +23,8 @@ BUILDS = (
     "default_device",
     "tied_weights",
     "averaged_copy",
+    "copied_under_autocast",
+    "scripted_function",
     "states_saved_and_loaded",
     "logging_loss",
     "autocast_bf16",
@@ -171,6 +173,42 @@ def averaged_copy():
         with torch.no_grad():
             for mean, now in zip(average.parameters(), model.parameters(), strict=True):
                 mean.lerp_(now, 0.01)
+
+    return step
+
+
+def copied_under_autocast():
+    """Layers that are copies of one, as nn.TransformerEncoder makes them, in mixed precision."""
+    layer = nn.Linear(WIDTH, WIDTH)
+    model = nn.Sequential(copy.deepcopy(layer), copy.deepcopy(layer)).to("cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = model(torch.randn(BATCH, WIDTH, device="cuda")).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+@torch.jit.script
+def scripted(x, bias):
+    return torch.tanh(x + bias) * torch.sigmoid(x)
+
+
+def scripted_function():
+    """Functions that TorchScript compiles, called often enough for it to fuse them on a real device."""
+    model = network(device="cuda")
+    bias = nn.Parameter(torch.zeros(1, device="cuda"))
+    optimizer = torch.optim.AdamW([*model.parameters(), bias])
+
+    def step():
+        for _ in range(3):
+            scripted(model(torch.randn(BATCH, WIDTH, device="cuda")), bias).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
     return step
 
