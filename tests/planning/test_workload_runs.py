@@ -31,7 +31,7 @@ def test_a_run_is_one_role_of_as_many_pods_as_nodes() -> None:
     }  # fmt: skip
     assert pod.spec.containers[0].resources.requests["cpu"] == "32000m"
     assert pod.spec.node_selector == {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
-    assert pod.metadata.labels["kueue.x-k8s.io/queue-name"] == "research"
+    assert run.queue == "research"
 
 
 def test_what_is_left_to_us_is_not_in_the_pod_yet() -> None:

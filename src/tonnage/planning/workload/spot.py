@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tonnage.cluster.objects import Pod
 from tonnage.cost.pricing import SPOT_LABELS as _MARKS
 from tonnage.planning.workload.value import SpotUse
 
+Marks = Sequence[tuple[str, str]]
 SPOT_LABELS = frozenset(name for name, _ in _MARKS)
 """The labels, and the taints of the same names, that say so."""
 
@@ -37,19 +39,19 @@ def spot_use(pod: Pod) -> SpotUse:
     return "unknown"
 
 
-def spot_terms(use: SpotUse) -> list[list[dict[str, Any]]]:
+def spot_terms(use: SpotUse, marks: Marks = _MARKS) -> list[list[dict[str, Any]]]:
     """Node affinity for a choice, as alternatives of lines that must all hold; one empty one where any node does."""
     if use == "only":
-        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in _MARKS]
+        return [[{"key": name, "operator": "In", "values": [value]}] for name, value in marks] or [[]]
     if use == "never":
-        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in _MARKS]]
+        return [[{"key": name, "operator": "NotIn", "values": [value]} for name, value in marks]]
     return [[]]
 
 
-def spot_tolerations(use: SpotUse) -> list[dict[str, str]]:
+def spot_tolerations(use: SpotUse, marks: Marks = _MARKS) -> list[dict[str, str]]:
     """The taints that clouds put on spot nodes, tolerated."""
     if use not in ("allowed", "only"):
         return []
     return [
-        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"} for name, value in _MARKS
+        {"key": name, "operator": "Equal", "value": value, "effect": "NoSchedule"} for name, value in marks
     ]
