@@ -20,4 +20,7 @@ def without_unseen_claims(workload: Workload, ground: Ground | None) -> tuple[Wo
         if claim.metadata.namespace == workload.namespace
     }
     missing = claims - there
-    return without_claims(workload, missing), tuple(sorted(missing))
+    made = (
+        frozenset(claim.metadata.name for claim in workload.beside.claims) if workload.beside else frozenset()
+    )
+    return without_claims(workload, missing), tuple(sorted(missing - made))

@@ -39,6 +39,7 @@ from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer
 from tonnage.planning.warning import warnings_about
 from tonnage.planning.workload import Unknown, Workload
+from tonnage.planning.workload.beside import applied
 from tonnage.planning.workload.reading import with_claims
 
 
@@ -66,8 +67,10 @@ def look_at(
     """Everything a plan says but its verdict, with what it takes to try changes."""
     if sources.estimator is not None and not isinstance(sources.estimator, Remembered):
         sources = replace(sources, estimator=Remembered(sources.estimator))
+    if snapshot is not None and workload.beside is not None:
+        snapshot = applied(snapshot, workload.beside.in_namespace(workload.namespace))
     ground = None if snapshot is None else Ground.of(snapshot, sources.price_of)
-    workload = workload if snapshot is None else with_claims(workload, snapshot)
+    workload = with_claims(workload, snapshot)
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
     offer = None if ground is None or chosen is None else offer_for(chosen, ground.offered)

@@ -18,6 +18,7 @@ from tonnage.planning.risking import (
     mean_hours_between_failures,
 )
 from tonnage.planning.workload import CheckpointTarget, DiesWith, Workload
+from tonnage.units import format_bytes
 
 _EXPOSURE = {
     GUARANTEED: "Guaranteed: under pressure, pods over their request go first",
@@ -57,7 +58,7 @@ def risk_of(
         is_spot=is_spot,
         mean_hours=mean_hours_between_failures(nodes, is_spot=is_spot),
         is_refused=refused,
-        cautions=tuple(_cautions(target, checkpoints)),
+        cautions=tuple(_cautions(target, checkpoints, checkpoint_bytes)),
     )
 
 
@@ -106,10 +107,18 @@ def _can_be_lost(target: CheckpointTarget | None, lasts: Interval | None) -> boo
     return target.durability.dies_with in (DiesWith.CONTAINER, DiesWith.POD, DiesWith.NODE)
 
 
-def _cautions(target: CheckpointTarget | None, plan: CheckpointPlan | None) -> list[str]:
+def _cautions(target: CheckpointTarget | None, plan: CheckpointPlan | None, size: int | None) -> list[str]:
     found = []
     if target is not None and target.durability.caution:
         found.append(target.durability.caution)
+    room = target.durability.size if target is not None else None
+    if target is not None and size is not None and room is not None:
+        kept = (target.keep or 1) + 1  # the new one is written before the oldest goes
+        if size * kept > room:
+            found.append(
+                f"{target.durability.place} holds {format_bytes(room)}; {target.keep or 1} checkpoints and the one "
+                f"being written take {format_bytes(size * kept)}"
+            )
     if plan is not None and plan.grace_is_enough is False:
         found.append(
             f"a stop gives {plan.grace_seconds} s, saving takes about {plan.grace_wanted} s: "

@@ -54,4 +54,5 @@ CODES: Mapping[str, str] = {
     "DOC-057": "An environment variable that undoes what Tonnage sets.",
     "DOC-058": "Nothing to run.",
     "DOC-070": "A manifest that is not a training job.",
+    "DOC-071": "An object beside the training that Kubernetes could not read.",
 }

@@ -24,7 +24,8 @@ PRODUCT_LABEL = "nvidia.com/gpu.product"
 GKE_LABEL = "cloud.google.com/gke-accelerator"
 SHM = "/dev/shm"
 _TEXT_MAPS = (
-    "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "nodeSelector",
+    "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "nodeSelector", "hard", "used",
+    "capacity", "max", "min", "default", "defaultRequest", "maxLimitRequestRatio", "parameters",
 )  # fmt: skip
 _GKE = {
     "nvidia-tesla-t4": "t4", "nvidia-l4": "l4", "nvidia-tesla-a100": "a100-40", "nvidia-a100-80gb": "a100-80",
@@ -51,11 +52,16 @@ class Trainer:
 def pod_of(template: dict[str, Any], name: str, namespace: str) -> Pod:
     """The pod a template makes; raise Unreadable where it cannot be one."""
     try:
-        pod = msgspec.convert(_texts(_without_nulls(template)), Pod, strict=False)
+        pod = msgspec.convert(plain_object(template), Pod, strict=False)
     except msgspec.ValidationError as error:
         raise Unreadable(str(error)) from None
     meta = msgspec.structs.replace(pod.metadata, name=pod.metadata.name or name, namespace=namespace)
     return msgspec.structs.replace(pod, metadata=meta)
+
+
+def plain_object(value: Any) -> Any:
+    """A manifest's values as the API server reads them: nulls left out, quantities and labels as texts."""
+    return _texts(_without_nulls(value))
 
 
 def trainer_of(template: dict[str, Any], pod: Pod) -> Trainer:

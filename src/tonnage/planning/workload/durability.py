@@ -24,6 +24,7 @@ from typing import Any
 
 from tonnage.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tonnage.spec.literals import Place
+from tonnage.units import try_quantity
 
 
 class DiesWith(Enum):
@@ -51,6 +52,8 @@ class Durability:
     reason: str
     caution: str = ""
     """What to mind although it survives: one node at a time, deleted with its claim, ..."""
+    size: int | None = None
+    """Bytes it holds, where that is known."""
 
 
 _CONTAINER = "the container's own file system: a new container starts from the image again"
@@ -76,6 +79,8 @@ _LOCAL_PROVISIONERS = (
     "microk8s.io/hostpath", "topolvm.io", "local.csi.openebs.io", "openebs.io/local", "zfs.csi.openebs.io",
     "lvm.csi.metal-stack.io",
 )  # fmt: skip
+_LOCAL_CLASSES = ("local-path", "local-storage", "openebs-hostpath", "openebs-lvm", "topolvm-provisioner")
+"""Names under which classes of volumes on one node are installed by their own charts."""
 _ONE_NODE_KEYS = ("kubernetes.io/hostname", "topology.topolvm.io/node", "openebs.io/nodename")
 
 
@@ -143,9 +148,10 @@ def durability_of_claim(
     """What the cluster knows about a claim: a local volume dies with its node, an access mode is one to mind."""
     if claim is None:
         return replace(before, dies_with=DiesWith.UNKNOWN, reason="no such claim in the namespace")
-    if _is_local(volume, storage_class):
-        return replace(before, dies_with=DiesWith.NODE, reason=_LOCAL, caution="")
-    return replace(before, caution=_caution(claim, volume, storage_class, pods))
+    size = _size(claim)
+    if _is_local(claim, volume, storage_class):
+        return replace(before, dies_with=DiesWith.NODE, reason=_LOCAL, caution="", size=size)
+    return replace(before, caution=_caution(claim, volume, storage_class, pods), size=size)
 
 
 def _caution(
@@ -168,13 +174,24 @@ def _caution(
     return ""
 
 
-def _is_local(volume: PersistentVolume | None, storage_class: StorageClass | None) -> bool:
+def _size(claim: PersistentVolumeClaim) -> int | None:
+    """What it has, else what it asks for."""
+    said = claim.status.capacity.get("storage") or claim.spec.resources.requests.get("storage")
+    amount = try_quantity(said) if said else None
+    return None if amount is None else amount.value()
+
+
+def _is_local(
+    claim: PersistentVolumeClaim, volume: PersistentVolume | None, storage_class: StorageClass | None
+) -> bool:
     affinity = volume.spec.node_affinity if volume is not None else None
     terms = affinity.required.node_selector_terms if affinity is not None and affinity.required else ()
     keys = {line.key for term in terms for line in term.match_expressions}
     if keys & set(_ONE_NODE_KEYS):
         return True
-    return storage_class is not None and storage_class.provisioner in _LOCAL_PROVISIONERS
+    if storage_class is None:  # a class nobody could see; its name is still a convention
+        return volume is None and claim.spec.storage_class_name in _LOCAL_CLASSES
+    return storage_class.provisioner in _LOCAL_PROVISIONERS
 
 
 def _inline_csi(driver: str) -> Durability:

@@ -7,7 +7,7 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,10 +41,15 @@ def workloads_of(content: bytes | str, file: str) -> Manifests:
     reading = read(content, file)
     if reading.mistakes:
         return Manifests((), tuple(reading.mistakes))
+    return workloads_among(unpacked(reading.documents))
+
+
+def workloads_among(documents: Iterable[RawDocument]) -> Manifests:
+    """Every training workload among documents that were read already."""
     workloads: list[Workload] = []
     refused: list[Mistake] = []
     passed: list[str] = []
-    for raw in _unpacked(reading.documents):
+    for raw in documents:
         kind = raw.value.get("kind") if isinstance(raw.value, dict) else None
         if kind not in TRAINING_KINDS:
             refused.append(refusal(raw))
@@ -178,7 +183,7 @@ def _annotation(metadata: dict[str, Any], name: str) -> str:
     return str(annotations.get(name) or "") if isinstance(annotations, dict) else ""
 
 
-def _unpacked(documents: list[RawDocument]) -> Iterator[RawDocument]:
+def unpacked(documents: Iterable[RawDocument]) -> Iterator[RawDocument]:
     """Documents with Lists taken apart."""
     for raw in documents:
         items = raw.value.get("items") if isinstance(raw.value, dict) else None

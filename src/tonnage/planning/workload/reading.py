@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from tonnage.cluster.snapshot import Snapshot, by_name
 from tonnage.errors import DocumentError
+from tonnage.planning.workload.beside import Beside, beside_in
 from tonnage.planning.workload.durability import Durability, durability_of_claim
-from tonnage.planning.workload.of_manifest import workloads_of
+from tonnage.planning.workload.of_manifest import unpacked, workloads_among
 from tonnage.planning.workload.of_run import workload_of_run
 from tonnage.planning.workload.value import Mount, Workload
 from tonnage.spec.checking import check_reading
+from tonnage.spec.foreign import TRAINING_KINDS
 from tonnage.spec.metadata import API_VERSION
 from tonnage.spec.mistakes import Mistake
-from tonnage.spec.reading import Reading, read
+from tonnage.spec.reading import RawDocument, Reading, read
 from tonnage.spec.run import Run
 from tonnage.spec.team import Team
 
@@ -23,15 +25,32 @@ def workloads_in(content: bytes | str, file: str) -> tuple[Workload, ...]:
     reading = read(content, file)
     if reading.mistakes:
         raise DocumentError(*(mistake.as_problem() for mistake in reading.mistakes))
-    if not _is_ours(reading):
-        found = workloads_of(content, file)
-        if found.mistakes:
-            raise DocumentError(*(mistake.as_problem() for mistake in found.mistakes))
-        return found.workloads
-    checked = check_reading(reading, file)
+    documents = list(unpacked(reading.documents))
+    ours = [raw for raw in documents if _is_ours(raw)]
+    rest = [raw for raw in documents if not _is_ours(raw)]
+    beside = beside_in(rest)
+    found: tuple[Workload, ...] = ()
+    mistakes = list(beside.mistakes)
+    if not ours or any(_is_training(raw) for raw in rest):
+        manifests = workloads_among(rest)
+        found = manifests.workloads
+        mistakes += manifests.mistakes
+    if ours:
+        runs, wrong = _runs(ours, file, needs_one=not found)
+        found, mistakes = (*runs, *found), [*wrong, *mistakes]
+    if mistakes:
+        raise DocumentError(*(mistake.as_problem() for mistake in mistakes))
+    return tuple(replace(one, beside=beside if beside else None) for one in found)
+
+
+def _runs(
+    documents: list[RawDocument], file: str, *, needs_one: bool
+) -> tuple[tuple[Workload, ...], list[Mistake]]:
+    """The Runs among our own documents, and everything wrong with these."""
+    checked = check_reading(Reading(documents, []), file)
     mistakes = list(checked.mistakes)
     runs = [(item.raw, item.value) for item in checked.documents if isinstance(item.value, Run)]
-    if not runs and not mistakes:
+    if not runs and not mistakes and needs_one:
         mistakes = [
             Mistake(
                 code="DOC-010",
@@ -41,26 +60,36 @@ def workloads_in(content: bytes | str, file: str) -> tuple[Workload, ...]:
                 expected="a Run, or a Kubernetes manifest of a training job",
             )
         ]
-    if mistakes:
-        raise DocumentError(*(mistake.as_problem() for mistake in mistakes))
     teams = {value.metadata.name: value for value in checked.values if isinstance(value, Team)}
-    return tuple(
+    made = tuple(
         workload_of_run(run, namespace=_namespace(run, teams), file=file, line=raw.line) for raw, run in runs
     )
+    return made, mistakes
 
 
-def with_claims(workload: Workload, snapshot: Snapshot) -> Workload:
-    """The workload with what the cluster knows about its claims: local volumes, access modes, missing ones."""
-    if snapshot.gap("persistentvolumeclaims") is not None:
+def with_claims(workload: Workload, snapshot: Snapshot | None) -> Workload:
+    """The workload with what the cluster and its own file know about its claims: local volumes, access modes."""
+    seen = snapshot is not None and snapshot.gap("persistentvolumeclaims") is None
+    beside = workload.beside.in_namespace(workload.namespace) if workload.beside is not None else Beside()
+    if not seen and not beside.claims:
         return workload
-    claims, volumes = by_name(snapshot.claims), by_name(snapshot.volumes)
-    classes = by_name(snapshot.storage_classes)
+    claims, volumes, classes = (
+        by_name(beside.claims),
+        by_name(beside.volumes),
+        by_name(beside.storage_classes),
+    )
+    if snapshot is not None:
+        claims = {**claims, **by_name(snapshot.claims)}
+        volumes = {**volumes, **by_name(snapshot.volumes)}
+        classes = {**classes, **by_name(snapshot.storage_classes)}
 
     def refined(durability: Durability) -> Durability:
         name = durability.place.removeprefix("pvc/").partition("/")[0]
         if not durability.place.startswith("pvc/"):
             return durability
         claim = claims.get((workload.namespace, name))
+        if claim is None and not seen:
+            return durability
         volume = volumes.get(("", claim.spec.volume_name)) if claim is not None else None
         storage_class = classes.get(("", claim.spec.storage_class_name or "")) if claim is not None else None
         return durability_of_claim(durability, claim, volume, storage_class, pods=workload.pods)
@@ -75,11 +104,14 @@ def with_claims(workload: Workload, snapshot: Snapshot) -> Workload:
     return replace(workload, roles=roles, checkpoints=target)
 
 
-def _is_ours(reading: Reading) -> bool:
-    """Whether any document is one of ours, or tries to be."""
-    versions = [raw.value.get("apiVersion") for raw in reading.documents if isinstance(raw.value, dict)]
-    domain = API_VERSION.split("/")[0]
-    return any(isinstance(version, str) and version.split("/")[0] == domain for version in versions)
+def _is_ours(raw: RawDocument) -> bool:
+    """Whether a document is one of ours, or tries to be."""
+    version = raw.value.get("apiVersion") if isinstance(raw.value, dict) else None
+    return isinstance(version, str) and version.split("/")[0] == API_VERSION.split("/")[0]
+
+
+def _is_training(raw: RawDocument) -> bool:
+    return isinstance(raw.value, dict) and raw.value.get("kind") in TRAINING_KINDS
 
 
 def _namespace(run: Run, teams: dict[str, Team]) -> str | None:

@@ -11,11 +11,14 @@ can be asked about them directly.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tonnage.cluster.objects import Pod
 from tonnage.planning.workload.durability import Durability
 from tonnage.spec.run import Run
+
+if TYPE_CHECKING:
+    from tonnage.planning.workload.beside import Beside
 
 GpuKind = Literal["none", "whole", "mig", "shared"]
 SpotUse = Literal["never", "allowed", "only", "unknown"]
@@ -130,6 +133,8 @@ class Workload:
     line: int | None = None
     run: Run | None = None
     """The document, where it is one of ours."""
+    beside: Beside | None = None
+    """Claims, quotas and the like from the same file."""
 
     @property
     def pods(self) -> int:
