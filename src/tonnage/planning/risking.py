@@ -85,6 +85,6 @@ def plan_checkpoints(
         return CheckpointPlan(every_seconds, False, saving, given, wanted)
     mean = mean_hours_between_failures(nodes, is_spot=is_spot) * 3600
     interval = best_interval_seconds(saving if saving is not None else SMALLEST_GRACE, mean)
-    if lasts is not None:  # a run shorter than its interval would never save
-        interval = min(interval, max(SHORTEST_INTERVAL, lasts / 2))
+    if lasts is not None:  # a run shorter than its interval would never save: it does once, at its end
+        interval = min(interval, max(SHORTEST_INTERVAL, lasts))
     return CheckpointPlan(interval, True, saving, given, wanted)
