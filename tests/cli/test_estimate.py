@@ -144,6 +144,69 @@ def test_calls_without_meaning_are_usage_errors(words: tuple[str, ...], code: st
     assert refused(*words) == (2, code)
 
 
+def test_a_folder_with_a_config_is_as_good_as_the_config(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2", "n_layer": 2}')
+
+    words = ("--batch", "1", "--seq", "64", "-o", "json")
+
+    assert answered("--config", str(tmp_path), *words) == answered(
+        "--config", str(tmp_path / "config.json"), *words
+    )
+
+
+def test_a_config_nested_beyond_reason_is_refused(tmp_path: Path):
+    deep = tmp_path / "config.json"
+    deep.write_text("[" * 100_000)
+
+    assert refused("--config", str(deep), "--batch", "1", "--seq", "8") == (1, "EST-012")
+
+
+@pytest.mark.parametrize(
+    "words", [("--lora-rank", "9" * 20), ("--attention", "eager", "--seq", "4000000000")]
+)
+def test_digits_too_many_are_told_as_such(words: tuple[str, ...]):
+    asked = ("--shape", "llama-3-8b", "--batch", "1", "--seq", "8", "--gpu", "h200", *words)
+
+    assert refused(*asked) == (1, "EST-014")
+
+
+def test_words_of_a_choice_may_be_written_large():
+    words = ("--shape", "gpt2", "--batch", "1", "--seq", "64", "-o", "json")
+
+    assert answered(*words, "--precision", "BF16", "--optimizer", "AdamW") == answered(
+        *words, "--precision", "bf16", "--optimizer", "adamw"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("tesnor:2", "did you mean tensor?"),
+        ("zero-3:8", "did you mean zero3?"),
+        ("ddp:1024,fsdp:1024", "65,536"),
+    ],
+)
+def test_a_parallel_that_cannot_be_says_what_was_meant(text: str, hint: str):
+    words = ("--shape", "gpt2", "--batch", "1", "--seq", "8", "--parallel", text)
+
+    assert refused(*words) == (2, "EST-006")
+    assert hint in str(call(*words).exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--shape", "gpt2", "--seq", "4096"), "at most --seq 1024"),
+        (("--shape", "roberta-base", "--seq", "513"), "at most --seq 512"),
+        (("--shape", "inception_v3", "--image", "64"), "at least --image 299"),
+        (("--shape", "resnet50", "--parallel", "pipeline:2"), "fsdp"),
+        (("--shape", "gpt2", "--seq", "8", "--parallel", "tensor:5"), "largest that does is 4"),
+    ],
+)
+def test_what_a_model_cannot_do_is_refused_with_what_it_can(words: tuple[str, ...], hint: str):
+    assert hint in str(call("--batch", "2", *words).exception)
+
+
 def test_allocator_settings_torch_would_not_take_are_refused_before_a_step_is_traced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -31,10 +31,22 @@ ATTENTION = ("sdpa", "eager", "flash")
 )
 @click.option("--seq", "--sequence", metavar="N", type=click.IntRange(1), help="Tokens per sample.")
 @click.option("--image", metavar="N", type=click.IntRange(1), help="Pixels along an image's side.")
-@click.option("--precision", type=click.Choice(PRECISIONS), help="What the step computes in.")
-@click.option("--optimizer", type=click.Choice(OPTIMIZERS), help="Which optimizer, and how it loops.")
-@click.option("--checkpointing", type=click.Choice(CHECKPOINTING), help="Which activations are recomputed.")
-@click.option("--attention", type=click.Choice(ATTENTION), help="Which attention kernels.")
+@click.option(
+    "--precision", type=click.Choice(PRECISIONS, case_sensitive=False), help="What the step computes in."
+)
+@click.option(
+    "--optimizer",
+    type=click.Choice(OPTIMIZERS, case_sensitive=False),
+    help="Which optimizer, and how it loops.",
+)
+@click.option(
+    "--checkpointing",
+    type=click.Choice(CHECKPOINTING, case_sensitive=False),
+    help="Which activations are recomputed.",
+)
+@click.option(
+    "--attention", type=click.Choice(ATTENTION, case_sensitive=False), help="Which attention kernels."
+)
 @click.option(
     "--accumulation", metavar="N", type=click.IntRange(1), help="Forward passes per optimizer step."
 )

@@ -7,11 +7,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tonnage.cli.estimate_asking import Asked, ShapeAsked, StepAsked
 from tonnage.cluster.gpus import GpuType
 from tonnage.errors import DocumentError, Problem, RefusedError
-from tonnage.memory.allocator import SettingsError, read_settings
+from tonnage.memory.allocator import OutOfMemoryError, SettingsError, read_settings
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.exact import exact_estimate
@@ -122,11 +123,14 @@ def _from_shape(asked: Asked, shape: ShapeAsked, why_not_exact: str, *, draws: b
 
     model = _model(shape)
     first = asked.gpus[0]
-    trace = shape_trace(model, shape.recipe, first.name)
-    estimates = [
-        shape_estimate(model, shape.recipe, gpu, step_seconds=shape_step_time(model, shape.recipe, gpu))
-        for gpu in asked.gpus
-    ]
+    try:
+        trace = shape_trace(model, shape.recipe, first.name)
+        estimates = [
+            shape_estimate(model, shape.recipe, gpu, step_seconds=shape_step_time(model, shape.recipe, gpu))
+            for gpu in asked.gpus
+        ]
+    except OutOfMemoryError as error:
+        raise _beyond_any_gpu(error.size) from error
     main = estimates[0]
     if draws:
         found = profile(program_of(trace, device_of(first, trace.settings)))
@@ -140,30 +144,51 @@ def _from_shape(asked: Asked, shape: ShapeAsked, why_not_exact: str, *, draws: b
     return Answer(view, trace, first)
 
 
+def _beyond_any_gpu(asked: int) -> RefusedError:
+    """The allocator model ends at the largest address; only a slip in a number gets there."""
+    return RefusedError(
+        Problem(
+            code="EST-014",
+            what="one tensor of this step is larger than any memory that can be addressed",
+            found=f"about {asked:.0e} bytes",
+            hint="check --batch, --seq, --lora-rank and the model's dimensions for digits too many",
+        )
+    )
+
+
 def _model(shape: ShapeAsked) -> ModelShape:
     from tonnage.memory.shapes import find_shape, shape_from_config
 
     if shape.config is None:
         assert shape.name is not None
         return find_shape(shape.name, where="--shape")
-    where = str(shape.config)
+    file = shape.config / "config.json" if shape.config.is_dir() else shape.config
+    return shape_from_config(_read_config(file), name=file.parent.name, where=str(file))
+
+
+def _read_config(file: Path) -> dict[str, object]:
+    """A file that should be a model's config.json, as an object."""
     try:
-        config = json.loads(shape.config.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        raise _unreadable(where, what) from error
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    except json.JSONDecodeError as error:
+        raise _unreadable(file, f"not JSON: {error}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(file, "not JSON") from error
     if not isinstance(config, dict):
-        raise _unreadable(where, f"it holds a {type(config).__name__}, not an object")
-    return shape_from_config(config, name=shape.config.parent.name, where=where)
+        raise _unreadable(file, f"it holds a {type(config).__name__}, not an object")
+    return config
 
 
-def _unreadable(where: str, what: str) -> DocumentError:
+def _unreadable(file: Path, what: str) -> DocumentError:
     return DocumentError(
         Problem(
             code="EST-012",
             what=f"cannot be read as a model's config: {what}",
-            where=where,
-            expected="the config.json of a Hugging Face model",
+            where=str(file),
+            expected="the config.json of a Hugging Face model, or the folder that holds it",
+            hint="or name the model: --shape llama-3-8b",
         )
     )
 

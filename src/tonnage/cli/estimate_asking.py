@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,18 +90,23 @@ def parse_parallel(text: str) -> Parallel:
     stage: Literal[0, 1, 2, 3] = 0
     said: set[str] = set()
     for pair in filter(None, (part.strip() for part in text.split(","))):
-        name, _, count = pair.partition(":")
-        if not count.isdecimal() or not 1 <= int(count) <= MOST_RANKS:
+        name, _, count = pair.replace("=", ":").lower().partition(":")
+        if name not in degrees and name not in STAGES:
+            near = get_close_matches(name, (*DEGREES, *STAGES), n=1)
+            known = f"{', '.join(DEGREES)}, zero1, zero2 or zero3"
+            raise _parallel(pair, known, hint=f"did you mean {near[0]}?" if near else None)
+        if not (count.isascii() and count.isdecimal() and len(count) <= 6 and 1 <= int(count) <= MOST_RANKS):
             raise _parallel(pair, f"a degree from 1 to {MOST_RANKS:,}, like ddp:8")
         if name in STAGES:
             name, stage = "ddp", STAGES[name]
-        if name not in degrees:
-            raise _parallel(pair, f"{', '.join(DEGREES)}, zero1, zero2 or zero3")
         if name in said:
             raise _parallel(pair, f"each degree once; {name} is said before, and zero1 to zero3 are ddp")
         said.add(name)
         degrees[name] = int(count)
-    return Parallel(zero=stage, **degrees)
+    found = Parallel(zero=stage, **degrees)
+    if found.world_size > MOST_RANKS:
+        raise _parallel(f"{text}, {found.world_size:,} ranks", f"at most {MOST_RANKS:,} ranks together")
+    return found
 
 
 def _step(options: Mapping[str, Any], *, has_shape: bool) -> StepAsked:
@@ -131,7 +137,9 @@ def _recipe(options: Mapping[str, Any]) -> Recipe:
 
 
 def _gpus(names: tuple[str, ...]) -> tuple[GpuType, ...]:
-    words = [word for name in names for word in name.split(",") if word]
+    words = [word.strip() for name in names for word in name.split(",") if word.strip()]
+    if names and not words:
+        raise _usage("EST-004", "--gpu names no GPU", expected="a type like h100 or h200")
     return tuple(dict.fromkeys(_named(word) for word in words))
 
 
@@ -155,8 +163,8 @@ def _refuse(options: Mapping[str, Any], names: tuple[str, ...], why: str) -> Non
         raise _usage("EST-005", f"{', '.join(given)}: {why}")
 
 
-def _parallel(found: str, expected: str) -> UsageError:
-    return _usage("EST-006", "--parallel cannot be read", found=repr(found), expected=expected)
+def _parallel(found: str, expected: str, *, hint: str | None = None) -> UsageError:
+    return _usage("EST-006", "--parallel cannot be read", found=repr(found), expected=expected, hint=hint)
 
 
 def _usage(code: str, what: str, **parts: str | None) -> UsageError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 
 import pytest
 
+from tonnage.memory.ledger.families.catalogue import family_of
 from tonnage.memory.shapes import MODEL_TYPES, ShapeError, shape_from_config, shape_from_dimensions
 
 
@@ -20,6 +22,7 @@ def test_a_file_with_nothing_but_its_type_has_the_librarys_defaults(kind: str) -
         "gemma2",
         "gemma3_text",
         "t5",
+        "mt5",
     }
 
 
@@ -35,6 +38,40 @@ def test_a_mistral_without_window_has_none() -> None:
 def test_the_text_part_of_a_multimodal_file_is_read() -> None:
     nested = {"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 3}}
     assert shape_from_config(nested).layers == 3
+
+
+def test_a_part_beside_the_text_is_refused_and_not_left_out_in_silence() -> None:
+    both = {
+        "model_type": "gemma3",
+        "text_config": {"model_type": "gemma3_text"},
+        "vision_config": {"model_type": "siglip_vision_model"},
+    }
+    with pytest.raises(ShapeError) as caught:
+        shape_from_config(both)
+    problem = caught.value.problem
+    assert problem.code == "SHAPE-014"
+    assert "vision_config" in problem.what
+    assert "text_config" in (problem.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights"), [("xlm-roberta", 109514298), ("camembert", 109514298), ("mt5", 172119424)]
+)
+def test_types_that_share_anothers_code_have_the_weights_the_library_builds(kind: str, weights: int) -> None:
+    shape = shape_from_config({"model_type": kind})
+    assert sum(prod(size) for _, size in family_of(shape).weights(shape, 1)) == weights
+
+
+def test_a_convnet_of_the_hub_is_sent_to_torchvisions_name() -> None:
+    with pytest.raises(ShapeError) as caught:
+        shape_from_config({"model_type": "resnet"})
+    assert "--shape resnet50" in (caught.value.problem.hint or "")
+
+
+@pytest.mark.parametrize("field", ["hidden_size", "intermediate_size", "vocab_size"])
+def test_a_dimension_with_digits_too_many_is_refused(field: str) -> None:
+    with pytest.raises(ShapeError, match="so large"):
+        shape_from_config({"model_type": "llama", field: 10**15, "head_dim": 128})
 
 
 def test_an_unknown_type_is_refused_with_the_known_ones() -> None:

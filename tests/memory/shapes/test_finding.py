@@ -43,6 +43,35 @@ def test_a_repository_before_the_name_does_not_matter() -> None:
     assert find_shape("meta-llama/Llama-3.1-8B") == find_shape("llama-3.1-8b")
 
 
+@pytest.mark.parametrize(
+    ("pasted", "known"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"),
+        ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
+        ("google/gemma-3-1b-it", "gemma-3-1b"),
+        ("Qwen/Qwen3-8B-Base", "qwen3-8b"),
+        ("google/t5-v1_1-base", "t5-v1.1-base"),
+        ("FacebookAI/roberta-base", "roberta-base"),
+        ("microsoft/resnet-50", "resnet50"),
+    ],
+)
+def test_names_as_hubs_write_them_are_known(pasted: str, known: str) -> None:
+    assert find_shape(pasted) == find_shape(known)
+
+
+@pytest.mark.parametrize("name", ["llama-38b", "gemma-22b", "regnet-x-16-gf-2", "instruct", "", "  "])
+def test_no_name_is_taken_for_a_model_of_another_size(name: str) -> None:
+    with pytest.raises(ShapeError, match="SHAPE-001"):
+        find_shape(name)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_name_is_found_as_itself(name: str) -> None:
+    assert find_shape(name).name == name
+    assert find_shape(name.replace("-", "_").upper()).name == name
+
+
 def test_an_unknown_name_is_refused_with_near_ones() -> None:
     with pytest.raises(ShapeError) as caught:
         find_shape("lama-3-8b")

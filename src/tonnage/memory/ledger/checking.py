@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from tonnage.errors import Problem
 from tonnage.memory.ledger.families.program import ACTIVATIONS
 from tonnage.memory.recipe import Recipe
+from tonnage.memory.shapes.images import smallest_image
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
 
@@ -27,6 +30,9 @@ MOST_LAYERS = 4096
 
 FIXED_GRID = frozenset({"maxvit_t"})
 """Networks whose windows are laid out for one size of image when they are built."""
+
+ROBERTA_OFFSET = 2
+"""Its first positions are never used: they begin after the padding token's."""
 
 Complaint = tuple[str, str, str | None, str | None]
 
@@ -64,10 +70,11 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
                 ("SHAPE-025", f"{shape.name} reads text, not images", f"image {recipe.image}",
                  "drop --image")
             )  # fmt: skip
-        if recipe.sequence is not None and 0 < shape.positions < recipe.sequence:
+        longest = shape.positions - (ROBERTA_OFFSET if shape.architecture == "roberta" else 0)
+        if recipe.sequence is not None and 0 < longest < recipe.sequence:
             found.append(
-                ("SHAPE-023", f"{shape.name} has {shape.positions} positions",
-                 f"sequence {recipe.sequence}", None)
+                ("SHAPE-023", f"{shape.name} has {longest} positions",
+                 f"sequence {recipe.sequence}", f"at most --seq {longest}")
             )  # fmt: skip
     elif recipe.sequence is not None:
         found.append(
@@ -87,7 +94,12 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
     elif shape.patch and (recipe.image or shape.image) % shape.patch:
         found.append(
             ("SHAPE-026", f"{shape.name} cuts images into patches of {shape.patch} pixels",
-             f"image {recipe.image}", None)
+             f"image {recipe.image or shape.image}", f"a multiple of {shape.patch}, like {shape.patch * 14}")
+        )  # fmt: skip
+    elif shape.family == "convnet" and (recipe.image or shape.image) < smallest_image(shape.architecture):
+        found.append(
+            ("SHAPE-026", f"{shape.name} leaves nothing of so small an image", f"image {recipe.image}",
+             f"at least --image {smallest_image(shape.architecture)}")
         )  # fmt: skip
     return found
 
@@ -115,25 +127,44 @@ def _ranks(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
                     "SHAPE-032",
                     f"tensor parallel is not offered for {shape.family}",
                     shape.name,
-                    None,
+                    "share its states instead: fsdp or zero1 to zero3",
                 )
             )
         elif shape.heads % parallel.tensor or (shape.intermediate and shape.intermediate % parallel.tensor):
             found.append(
                 ("SHAPE-033", "tensor parallel ranks must divide the heads and the feed-forward width",
-                 f"{parallel.tensor} ranks, {shape.heads} heads, width {shape.intermediate}", None)
+                 f"{parallel.tensor} ranks, {shape.heads} heads, width {shape.intermediate}",
+                 "the largest that does is " + str(_largest_share(parallel.tensor, shape)))
             )  # fmt: skip
-    if parallel.pipeline > max(1, shape.layers):
+    if parallel.pipeline > 1 and shape.family == "convnet":
+        found.append(
+            ("SHAPE-034", "a pipeline is not offered for convnet", shape.name,
+             "share its states instead: fsdp or zero1 to zero3")
+        )  # fmt: skip
+    elif parallel.pipeline > max(1, shape.layers):
         found.append(
             ("SHAPE-034", "a pipeline has no more stages than the model has blocks",
-             f"{parallel.pipeline} stages, {shape.layers} blocks", None)
+             f"{parallel.pipeline} stages, {shape.layers} blocks", f"at most pipeline:{shape.layers}")
         )  # fmt: skip
     if parallel.expert > 1:
         if not shape.experts:
-            found.append(("SHAPE-036", "expert parallel needs a mixture of experts", shape.name, None))
+            found.append(
+                (
+                    "SHAPE-036",
+                    "expert parallel needs a mixture of experts",
+                    shape.name,
+                    "drop expert from --parallel",
+                )
+            )
         elif shape.experts % parallel.expert:
             found.append(
                 ("SHAPE-035", "expert parallel ranks must divide the experts",
                  f"{parallel.expert} ranks, {shape.experts} experts", None)
             )  # fmt: skip
     return found
+
+
+def _largest_share(asked: int, shape: ModelShape) -> int:
+    """The most tensor parallel ranks up to those asked for that divide heads and width."""
+    both = math.gcd(shape.heads, shape.intermediate or shape.heads)
+    return max(ranks for ranks in range(1, min(asked, both) + 1) if both % ranks == 0)

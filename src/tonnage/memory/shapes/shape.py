@@ -99,9 +99,15 @@ class ModelShape:
         return not self.is_language_model
 
 
+MOST_WEIGHTS = 10**15
+"""A hundred times the largest models anybody speaks of; beyond it a number has digits too many."""
+
+
 def checked(shape: ModelShape, where: str | None = None) -> ModelShape:
     """The shape itself; raise ShapeError where its dimensions contradict each other."""
     problems = []
+    if (weights := _roughly(shape)) > MOST_WEIGHTS:
+        problems.append(("no model that is known is so large", f"about {weights:.0e} weights"))
     if shape.family != "convnet":
         if shape.heads and not shape.head_dim and shape.hidden % shape.heads:
             problems.append(("heads do not divide the width", f"{shape.heads} heads, width {shape.hidden}"))
@@ -121,3 +127,10 @@ def checked(shape: ModelShape, where: str | None = None) -> ModelShape:
             *(Problem(code="SHAPE-004", what=what, where=where, found=found) for what, found in problems)
         )
     return shape
+
+
+def _roughly(shape: ModelShape) -> int:
+    """Weights of the large matrices: enough to see a slip in a number."""
+    feed_forward = 3 * shape.hidden * shape.intermediate * max(1, shape.experts)
+    blocks = (shape.layers + shape.decoder_layers) * (4 * shape.hidden * shape.query + feed_forward)
+    return blocks + shape.hidden * (shape.vocabulary + shape.positions + shape.classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.shapes.configs.fields import Fields, count_classes
 from tonnage.memory.shapes.shape import ModelShape
 
@@ -33,6 +35,11 @@ def roberta(fields: Fields, name: str) -> ModelShape:
     return bert(fields, name, "roberta", 50265)
 
 
+def xlm_roberta(fields: Fields, name: str) -> ModelShape:
+    """XLM-RoBERTa and CamemBERT: RoBERTa's code to the letter, with another default vocabulary."""
+    return bert(fields, name, "roberta", 30522)
+
+
 def distilbert(fields: Fields, name: str) -> ModelShape:
     hidden, heads = fields.positive("dim", 768), fields.positive("n_heads", 12)
     return ModelShape(
@@ -55,10 +62,31 @@ def distilbert(fields: Fields, name: str) -> ModelShape:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _EncoderDecoder:
+    """What the library assumes where a file says nothing: T5's own, unless said otherwise."""
+
+    inner: int = 2048
+    layers: int = 6
+    heads: int = 8
+    vocabulary: int = 32128
+    projection: str = "relu"
+
+
 def t5(fields: Fields, name: str) -> ModelShape:
-    layers = fields.positive("num_layers", 6)
-    projection = fields.text("feed_forward_proj", "relu")
-    activation = projection.removeprefix("gated-")
+    # The library ties the embeddings always; a file that says otherwise only stops the scaling of their output.
+    return _encoder_decoder(fields, name, _EncoderDecoder(), scales=fields.flag("tie_word_embeddings", True))
+
+
+def mt5(fields: Fields, name: str) -> ModelShape:
+    """mT5: T5's code, gated by default, and its output is never scaled."""
+    return _encoder_decoder(fields, name, _EncoderDecoder(1024, 8, 6, 250112, "gated-gelu"), scales=False)
+
+
+def _encoder_decoder(fields: Fields, name: str, defaults: _EncoderDecoder, *, scales: bool) -> ModelShape:
+    layers = fields.positive("num_layers", defaults.layers)
+    heads = fields.positive("num_heads", defaults.heads)
+    projection = fields.text("feed_forward_proj", defaults.projection)
     return ModelShape(
         name=name,
         family="t5",
@@ -66,15 +94,15 @@ def t5(fields: Fields, name: str) -> ModelShape:
         layers=layers,
         decoder_layers=fields.positive("num_decoder_layers", layers),
         hidden=fields.positive("d_model", 512),
-        heads=fields.positive("num_heads", 8),
-        kv_heads=fields.positive("num_heads", 8),
+        heads=heads,
+        kv_heads=heads,
         head_dim=fields.positive("d_kv", 64),
-        intermediate=fields.positive("d_ff", 2048),
-        vocabulary=fields.positive("vocab_size", 32128),
-        tied=True,  # the library ties them always; a file that says otherwise only stops the scaling
-        embedding_scale=fields.flag("tie_word_embeddings", True),
+        intermediate=fields.positive("d_ff", defaults.inner),
+        vocabulary=fields.positive("vocab_size", defaults.vocabulary),
+        tied=True,
+        embedding_scale=scales,
         gated=projection.startswith("gated-"),
-        activation="gelu_new" if projection == "gated-gelu" else activation,
+        activation="gelu_new" if projection == "gated-gelu" else projection.removeprefix("gated-"),
         dropout=fields.rate("dropout_rate", 0.1),
         attention_dropout=fields.rate("dropout_rate", 0.1),
         relative_buckets=fields.positive("relative_attention_num_buckets", 32),

@@ -40,6 +40,7 @@ def llama_like(fields: Fields, name: str, kind: str, defaults: Defaults, **optio
                 what="heads do not divide the width",
                 where=fields.where,
                 found=f"{heads} heads, hidden_size {hidden}",
+                hint="say head_dim, or a hidden_size that the heads divide",
             )
         )
     chosen: dict[str, object] = {

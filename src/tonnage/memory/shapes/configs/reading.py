@@ -16,6 +16,7 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
     nested = config.get("text_config")
     kind = config.get("model_type")
     if isinstance(nested, Mapping) and kind not in MODEL_TYPES:
+        _refuse_other_parts(config, where)
         return shape_from_config(nested, name=name, where=where)
     if not isinstance(kind, str):
         raise ShapeError(
@@ -24,6 +25,7 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
                 what="the configuration does not say its model_type",
                 where=where,
                 expected=f"one of {', '.join(MODEL_TYPES)}",
+                hint="give the config.json that lies beside a model's weights, or --shape NAME",
             )
         )
     reader = _READERS.get(kind)
@@ -35,10 +37,35 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
                 where=where,
                 found=kind,
                 expected=f"one of {', '.join(MODEL_TYPES)}",
-                hint="trace the step itself (--step FILE.py:build), which needs no formulas",
+                hint=f"{_TORCHVISION}; else {_TRACE}" if kind in _CONVNETS else _TRACE,
             )
         )
     return checked(_with_head(reader(Fields(config, where), name or kind), config, where), where)
+
+
+_TRACE = "trace the step itself (--step FILE.py:build), which needs no formulas"
+_TORCHVISION = "torchvision's own networks go by name, like --shape resnet50"
+_CONVNETS = frozenset(
+    "convnext convnextv2 efficientnet mobilenet_v1 mobilenet_v2 regnet resnet swin swinv2 timm_wrapper".split()
+)
+
+_TOWERS = ("vision_config", "audio_config", "speech_config", "vq_config", "encoder_config")
+"""Parts beside the text that train too: an estimate of the text alone would fall short."""
+
+
+def _refuse_other_parts(config: Config, where: str | None) -> None:
+    others = [part for part in _TOWERS if config.get(part)]
+    if not others:
+        return
+    raise ShapeError(
+        Problem(
+            code="SHAPE-014",
+            what=f"beside its text, this model has a part that we have no formulas for ({', '.join(others)})",
+            where=where,
+            found=str(config.get("model_type")),
+            hint=f"{_TRACE}; to train its language part alone, give that part (text_config) as a file of its own",
+        )
+    )
 
 
 _HEADS: dict[str, Head] = {"ForSequenceClassification": "sequence", "ForTokenClassification": "tokens"}
@@ -63,7 +90,7 @@ def _with_head(shape: ModelShape, config: Config, where: str | None) -> ModelSha
                 where=where,
                 found=name,
                 expected=f"a language model, ForImageClassification, {' or '.join(_HEADS)}",
-                hint="trace the step itself (--step FILE.py:build), which needs no formulas",
+                hint=_TRACE,
             )
         )
     if head is None or shape.is_vision:
@@ -88,8 +115,11 @@ _READERS: dict[str, Callable[[Fields, str], ModelShape]] = {
     "qwen3_moe": mixtures.qwen3_moe,
     "bert": encoders.bert,
     "roberta": encoders.roberta,
+    "xlm-roberta": encoders.xlm_roberta,
+    "camembert": encoders.xlm_roberta,
     "distilbert": encoders.distilbert,
     "t5": encoders.t5,
+    "mt5": encoders.mt5,
     "vit": encoders.vit,
 }
 
