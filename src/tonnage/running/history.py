@@ -26,6 +26,8 @@ class Launching:
     folder: str = ""
     """Folder that relative paths in it mean."""
     namespace: str = ""
+    lineage: str = ""
+    """Name of the folder below the checkpoints' place: a run begins anew, its attempts go on from each other."""
     first_size: Size = field(default_factory=Size)
     refits: tuple[Refit, ...] = ()
     price_per_hour: int | None = None
@@ -54,6 +56,8 @@ class RunRecord:
     """Why it is in this state, in one line."""
     ended: dt.datetime | None = None
     attempts: tuple[Attempt, ...] = ()
+    forgiven: int = 0
+    """Attempts up to this number were before its owner last resumed it: they use no budget any more."""
 
     @property
     def is_active(self) -> bool:

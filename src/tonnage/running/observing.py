@@ -97,6 +97,9 @@ class Situation:
     """What the plan asks for: the size of attempt 1."""
     refits: tuple[Refit, ...] = ()
     """Smaller steps with the same global batch, best first, as the solver found them; empty where unknown."""
+    forgiven: int = 0
+    """Attempts up to this number use no budget: the owner resumed the run after them. Sizes they died of still
+    hold."""
     spent: int = 0
     """Micro-dollars so far, all attempts."""
     created: dt.datetime | None = None

@@ -7,12 +7,14 @@ the next one takes up where it was. Places never decide.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tonnage.cluster.port import Target
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.running.attempts import Size
 from tonnage.running.observing import Bounds, Observation
+from tonnage_agent.telemetry import Sample
 
 
 class RunPlace(Protocol):
@@ -42,6 +44,9 @@ class RunPlace(Protocol):
 
     def bounds(self, size: Size) -> Bounds:
         """How large an attempt may get here."""
+
+    def samples(self, number: int, after: Mapping[int, float]) -> Sequence[tuple[int, Sample]]:
+        """What the agents measured, by node, after the given moment (seconds since 1970) of each node."""
 
     def logs(self, number: int, *, node: int | None = None, tail: int | None = None) -> list[str]:
         """Lines the attempt printed, all pods or one."""

@@ -18,7 +18,8 @@ MIGRATIONS: tuple[str, ...] = (
         wish TEXT NOT NULL DEFAULT 'run',
         state TEXT NOT NULL DEFAULT 'active',
         why TEXT NOT NULL DEFAULT '',
-        ended TEXT
+        ended TEXT,
+        forgiven INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX runs_by_name ON runs (name, id);
     CREATE UNIQUE INDEX one_active_run_of_a_name ON runs (name, place) WHERE state = 'active';

@@ -24,7 +24,7 @@ from tonnage.store.opening import open_database, transaction
 from tonnage.store.samples import Samples
 
 FILE = "tonnage.db"
-_RUN = "SELECT id, name, place, created, launching, wish, state, why, ended FROM runs"
+_RUN = "SELECT id, name, place, created, launching, wish, state, why, ended, forgiven FROM runs"
 
 
 class Store:
@@ -91,6 +91,15 @@ class Store:
                 "UPDATE runs SET state = ?, why = ?, ended = ? WHERE id = ?", (state, why, ended, id_)
             )
 
+    def reopen(self, id_: int) -> None:
+        """Let a run that was over go on; what it tried before stays in its history and is forgiven."""
+        with self._writing() as database:
+            database.execute(
+                "UPDATE runs SET state = 'active', wish = 'run', why = '', ended = NULL, "
+                "forgiven = (SELECT coalesce(max(number), 0) FROM attempts WHERE run = id) WHERE id = ?",
+                (id_,),
+            )
+
     # -- attempts
 
     def put_attempt(self, id_: int, attempt: Attempt) -> None:
@@ -141,7 +150,7 @@ class Store:
 
 
 def _record(row: Sequence[Any]) -> RunRecord:
-    id_, name, place, created, launching, wish, state, why, ended = row
+    id_, name, place, created, launching, wish, state, why, ended, forgiven = row
     return RunRecord(
         id=id_,
         name=name,
@@ -152,6 +161,7 @@ def _record(row: Sequence[Any]) -> RunRecord:
         state=state,
         why=why,
         ended=None if ended is None else _when(ended),
+        forgiven=forgiven,
     )
 
 

@@ -1,0 +1,110 @@
+"""What `tonnage run` does before anything is started: read, plan, refuse."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tonnage.errors import DocumentError, Problem, RefusedError
+
+if TYPE_CHECKING:
+    from tonnage.cluster.snapshot import Snapshot
+    from tonnage.planning.answers import Plan
+    from tonnage.planning.workload import Workload
+    from tonnage.spec.run import Run
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run with its plan, ready to be started."""
+
+    file: str
+    run: Run
+    plan: Plan
+    on: str | None
+    probe: int | None = None
+    notes: tuple[str, ...] = ()
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def is_here(self) -> bool:
+        return self.on is None
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.file).parent.resolve() if self.file != "-" else Path.cwd()
+
+    def lines(self) -> list[str]:
+        """The plan in a few lines, as `run` shows it."""
+        from tonnage.cli.run_text import planned_lines
+
+        return planned_lines(self.plan)
+
+
+def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) -> Planned:
+    """Read the one Run of a file and plan it where it is to run."""
+    from tonnage.cli.plan_reading import read_workloads
+
+    workload = _only_run(read_workloads(file, namespace), file)
+    run = workload.run
+    assert run is not None
+    if on is None:
+        from tonnage.local.durability import as_on_this_machine
+
+        workload = as_on_this_machine(workload)
+    snapshot, against = _where(on)
+    plan = _plan(workload, snapshot, against)
+    return Planned(file=file, run=run, plan=plan, on=on, probe=probe)
+
+
+def refuse_what_cannot_run(planned: Planned) -> None:
+    """A plan that does not hold is refused before anything is started, with the change that would do."""
+    verdict = planned.plan.verdict
+    if verdict.is_good:
+        return
+    problems = [
+        Problem(
+            code="RUN-004",
+            what=change.why or "it does not fit as it is",
+            where=planned.file,
+            hint=f"change {change.what}" + (f": {change.effect}" if change.effect else ""),
+        )
+        for change in verdict.changes
+    ]
+    problems += [Problem(code="RUN-004", what=reason, where=planned.file) for reason in verdict.reasons]
+    hint = f"`tonnage plan {planned.file}` shows the whole plan"
+    raise RefusedError(*(problems or [Problem(code="RUN-004", what="it does not fit", hint=hint)]))
+
+
+def _only_run(workloads: list[Workload], file: str) -> Workload:
+    runs = [one for one in workloads if one.run is not None]
+    if len(runs) == 1:
+        return runs[0]
+    what = "no Run in this file" if not runs else f"{len(runs)} Runs in this file"
+    hint = "one `tonnage run` starts one Run"
+    if not runs and workloads:
+        hint = f"`tonnage init --from {file}` makes a Run of this {workloads[0].kind}"
+    raise DocumentError(Problem(code="RUN-005", what=what, where=file, hint=hint))
+
+
+def _where(on: str | None) -> tuple[Snapshot, str]:
+    if on is None:
+        from tonnage.local.machine import NAME, observe_machine
+        from tonnage.store.opening import home
+
+        return observe_machine(dt.datetime.now(dt.UTC), home()), NAME
+    from tonnage.cli.target import Looking, find_cluster
+
+    looking = Looking(find_cluster(on, None))
+    looking.announce()
+    return looking.cluster.observe(), str(looking.cluster.target)
+
+
+def _plan(workload: Workload, snapshot: Snapshot, against: str) -> Plan:
+    from tonnage.cli.plan_sources import sources_for
+    from tonnage.planning.plan import decided, look_at
+
+    sources, notes = sources_for(workload, no_trace=False, python=None)
+    return decided(look_at(workload, sources, snapshot=snapshot, against=against, notes=notes))

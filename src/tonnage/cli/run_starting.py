@@ -1,0 +1,38 @@
+"""Start a planned run: write it down, then give it a supervisor."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonnage.cli.run_planning import Planned
+    from tonnage.running.history import RunRecord
+    from tonnage.store.store import Store
+
+
+def start(planned: Planned, store: Store) -> RunRecord:
+    """The started run; from here on it needs no terminal."""
+    from tonnage.running.history import HERE
+    from tonnage.running.launching import launching_of
+    from tonnage.spec.dumping import as_plain, write_yaml
+    from tonnage.supervising.detaching import keep_environment, start_supervisor
+
+    now = dt.datetime.now(dt.UTC)
+    name = planned.run.metadata.name
+    launching = launching_of(
+        planned.plan,
+        planned.run,
+        document=write_yaml(as_plain(planned.run)),
+        file=planned.file,
+        folder=str(planned.folder),
+        lineage=f"{name}-{now:%Y%m%d-%H%M%S}",
+        probe_steps=planned.probe,
+    )
+    record = store.create(name, planned.on or HERE, launching, now)
+    keep_environment(store.folder, record.id)
+    for line in planned.lines():
+        store.tell(record.id, now, line.strip(), kind="planned")
+        planned.told.append(line)
+    start_supervisor(store.folder, record.id)
+    return store.run(record.id)

@@ -1,0 +1,155 @@
+"""`tonnage ps`, `logs`, `watch`, `stop` and `resume`: come back to a run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+import click
+
+STOP_SECONDS = 300.0
+
+
+@click.command()
+@click.option("-a", "--all", "everything", is_flag=True, help="Also runs that are over.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def ps(everything: bool, output: str) -> int:
+    """List the runs started from this machine, with who keeps them alive."""
+    from tonnage.cli.columns import table
+    from tonnage.cli.run_opening import open_store
+    from tonnage.cli.run_viewing import look
+    from tonnage.planning.spending import dollars
+    from tonnage.reporting.run import line_of
+
+    store = open_store()
+    now = dt.datetime.now(dt.UTC)
+    found = store.runs(active_only=not everything, limit=200)
+    lines = [line_of(look(store, run.id), now) for run in found]
+    if output == "json":
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(lines), indent=2))
+        return 0
+    if not lines:
+        click.echo(
+            "no run is active" + ("" if everything else "; `tonnage ps --all` shows those that are over")
+        )
+        return 0
+    rows = [("run", "where", "state", "attempt", "step", "age", "spent", "")]
+    for line in lines:
+        why = line.why if line.is_supervised else "nobody keeps it alive"
+        spent = "-" if line.spent is None else dollars(line.spent)
+        name = f"{line.name}#{line.id}" if everything else line.name
+        rows.append((name, line.place, line.state, str(line.attempt), line.progress, line.age, spent, why))
+    click.echo("\n".join(table(rows, right=(3, 4, 5, 6))))
+    return 0
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--attempt", type=click.IntRange(min=1), help="An earlier attempt; the last one by default.")
+@click.option("--node", type=click.IntRange(min=0), help="One node's lines only.")
+@click.option("--tail", type=click.IntRange(min=1), help="The last lines only.")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run is over.")
+def logs(run: str, attempt: int | None, node: int | None, tail: int | None, follow: bool) -> int:
+    """Print what a run has printed, all nodes or one."""
+    from tonnage.cli.run_opening import find_run, open_store
+    from tonnage.supervising.opening import place_of
+
+    store = open_store()
+    record = find_run(store, run)
+    number = attempt or (record.current.number if record.current else 0)
+    if not number:
+        click.echo("it has not started yet", err=True)
+        return 0
+    place = place_of(record, store.folder)
+    lines = place.logs(number, node=node, tail=tail)
+    for line in lines:
+        click.echo(line)
+    count = len(lines) if tail is None else len(place.logs(number, node=node))
+    while follow and attempt is None and (record := store.run(record.id)).is_active:
+        time.sleep(1.0)
+        if record.current is not None and record.current.number != number:
+            number, count = record.current.number, 0
+            click.echo(f"--- attempt {number}", err=True)
+        lines = place.logs(number, node=node)
+        for line in lines[count:]:
+            click.echo(line)
+        count = len(lines)
+    return 0
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--once", is_flag=True, help="Show it once and return.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def watch(run: str, once: bool, output: str) -> int:
+    """Show a run live: steps, memory, money, what is safe, and what happened."""
+    from tonnage.cli.following import follow
+    from tonnage.cli.run_opening import find_run, open_store
+    from tonnage.cli.run_text import live_lines, moment_line
+    from tonnage.cli.run_viewing import look
+
+    store = open_store()
+    record = find_run(store, run)
+    if output == "json":
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode(look(store, record.id)), indent=2))
+        return 0
+    if once or not record.is_active:
+        view = look(store, record.id)
+        now = dt.datetime.now(dt.UTC)
+        block = live_lines(view, now) if record.is_active else []
+        click.echo("\n".join([*(moment_line(moment) for moment in view.moments), *block]))
+        return 0 if view.state not in ("failed",) else 1
+    return follow(store, record)
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it has saved and ended.")
+def stop(run: str, no_wait: bool) -> int:
+    """End a run; it gets its grace period to save, and can be resumed."""
+    from tonnage.cli.run_opening import find_run, open_store
+
+    store = open_store()
+    record = find_run(store, run)
+    if not record.is_active:
+        click.echo(f"{record.name} is over already: {record.state}")
+        return 0
+    store.set_wish(record.id, "stop")
+    give_up = time.monotonic() + STOP_SECONDS
+    while not no_wait and (record := store.run(record.id)).is_active and time.monotonic() < give_up:
+        time.sleep(0.2)
+    click.echo(f"{record.name}: {record.state if not record.is_active else 'asked to stop'}"
+               + (f", {record.why}" if record.why else ""))  # fmt: skip
+    return 0
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option("--detach", is_flag=True, help="Return at once.")
+def resume(run: str, detach: bool) -> int:
+    """Go on with a run that was stopped, suspended or failed, from its newest checkpoint."""
+    from tonnage.cli.following import follow
+    from tonnage.cli.run_opening import find_run, open_store
+    from tonnage.errors import Problem, RefusedError
+    from tonnage.supervising.detaching import keep_environment, start_supervisor
+
+    store = open_store()
+    record = find_run(store, run)
+    if record.is_active:
+        click.echo(f"{record.name} is running already")
+        return 0 if detach else follow(store, record, skip_first=len(store.moments(record.id)))
+    if record.state == "finished":
+        what = f"{record.name} has finished: there is nothing to resume"
+        raise RefusedError(Problem(code="RUN-006", what=what, hint="`tonnage run` begins anew"))
+    told = len(store.moments(record.id))
+    store.reopen(record.id)
+    keep_environment(store.folder, record.id)
+    start_supervisor(store.folder, record.id)
+    if detach:
+        click.echo(f"{record.name} goes on; `tonnage watch {record.name}` shows it")
+        return 0
+    return follow(store, store.run(record.id), skip_first=told)

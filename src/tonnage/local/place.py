@@ -1,0 +1,251 @@
+"""This machine as a place of attempts: start them behind a limit, look at them, end them.
+
+Nothing is kept in memory: what runs, what it was told and how it ended are files written by the shims, so a
+supervisor that was killed is replaced by one that reads them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tonnage.cluster.port import Target
+from tonnage.diagnosis.evidence import ContainerEnd, Evidence, LogLines, PodEnd
+from tonnage.local.layout import NodeFolder
+from tonnage.local.machine import NAME, usable_memory
+from tonnage.local.processes import Identity
+from tonnage.local.starting import Node, Setting, nodes_of
+from tonnage.local.tailing import last_lines
+from tonnage.running.attempts import Size
+from tonnage.running.observing import Bounds, Observation
+from tonnage.running.records import observed_in
+from tonnage_agent.contract import RECORD_FILE, SAMPLES_FILE
+from tonnage_agent.record import Record, read_record
+from tonnage_agent.telemetry import NotASampleError, Sample, parse_sample
+
+LOG_LINES = 200
+_SHIM_SECONDS = 20.0
+
+
+class LocalPlace:
+    """See the module."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._nodes = setting.run.spec.nodes.low
+        self._shims: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def target(self) -> Target:
+        return Target("machine", NAME)
+
+    def launch(self, number: int, size: Size, *, resume: bool) -> None:  # noqa: ARG002 - the keeper resumes
+        for node in nodes_of(self._setting, number, size):
+            folder = self._folder(number, node.index)
+            if folder.shim.exists() or folder.exit.exists():
+                continue
+            self._start(folder, node, number)
+        self._await_shims(number)
+
+    def _start(self, folder: NodeFolder, node: Node, number: int) -> None:
+        folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        told = {
+            "argv": node.argv,
+            "env": dict(node.env),
+            "cwd": str(node.cwd),
+            "memory": node.memory,
+            "cgroup": f"tonnage-{self._setting.run_id}-{number}-{node.index}-{os.getpid()}",
+            "graceSeconds": node.grace_seconds,
+        }
+        if node.memory is not None:
+            folder.limit.write_text(str(node.memory))
+        descriptor = os.open(folder.start, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:  # it holds the environment: for nobody else's eyes
+            json.dump(told, file)
+        with folder.output.open("ab") as output:
+            shim = subprocess.Popen(
+                [sys.executable, "-m", "tonnage.local.shim", str(folder.root)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._shims.append(shim)
+
+    def _await_shims(self, number: int) -> None:
+        """Wait until every shim has said who it is: from then on the attempt needs nobody."""
+        give_up = time.monotonic() + _SHIM_SECONDS
+        while time.monotonic() < give_up:
+            folders = [self._folder(number, index) for index in range(self._nodes)]
+            if all(folder.shim.exists() or folder.exit.exists() for folder in folders):
+                return
+            if all(shim.poll() is not None for shim in self._shims):
+                return
+            time.sleep(0.02)
+
+    def observe(self, number: int) -> Observation:
+        for shim in self._shims:
+            shim.poll()  # leaves no zombie
+        states = [self._state(number, index) for index in range(self._nodes)]
+        records = [self._record(number, index) for index in range(self._nodes)]
+        if any(state == "failed" for state in states) and "running" in states:
+            self._end_the_rest(number)
+        seen = observed_in(records)
+        if all(state == "absent" for state in states):
+            return Observation(state="absent")
+        if all(state in ("done", "failed") for state in states):
+            return replace(seen, state="ended", since=self._finished(number))
+        started = seen.since is not None
+        return replace(
+            seen,
+            state="running" if started else "starting",
+            nodes=(NAME,),
+            pods=self._nodes,
+            ranks_ready=states.count("running"),
+        )
+
+    def _state(self, number: int, index: int) -> str:
+        folder = self._folder(number, index)
+        if (ended := _read(folder.exit)) is not None:
+            return "done" if ended.get("exitCode") == 0 and ended.get("reason") != "OOMKilled" else "failed"
+        who = _read(folder.shim)
+        if who is None:
+            return "absent" if not folder.start.exists() or self._is_stale(folder) else "starting"
+        alive = [_identity(who.get(name)) for name in ("shim", "main")]
+        return "running" if any(one is not None and one.is_alive for one in alive) else "failed"
+
+    def _is_stale(self, folder: NodeFolder) -> bool:
+        """A start that nobody took up: its supervisor died between writing it and starting the shim."""
+        return time.time() - folder.start.stat().st_mtime > _SHIM_SECONDS
+
+    def _end_the_rest(self, number: int) -> None:
+        """A gang lives and dies together: the others would wait for the dead one for ever."""
+        for index in range(self._nodes):
+            if self._state(number, index) == "running":
+                self._signal(number, index, signal.SIGTERM)
+
+    def evidence(self, number: int) -> Evidence:
+        pods = tuple(self._pod_end(number, index) for index in range(self._nodes))
+        records: dict[int, Mapping[str, Any]] = {}
+        logs = []
+        for index in range(self._nodes):
+            if (found := self._raw_record(number, index)) is not None:
+                records[index] = found
+            lines = last_lines(self._folder(number, index).output, LOG_LINES)
+            logs.append(LogLines(index=index, lines=tuple(lines), source="output.log"))
+        return Evidence(pods=pods, records=records, logs=tuple(logs))
+
+    def _pod_end(self, number: int, index: int) -> PodEnd:
+        ended = _read(self._folder(number, index).exit) or {}
+        container = ContainerEnd(
+            name="main",
+            exit_code=ended.get("exitCode"),
+            signal=ended.get("signal"),
+            reason=ended.get("reason", ""),
+            message=ended.get("message", ""),
+            started=_moment(ended.get("started")),
+            finished=_moment(ended.get("finished")),
+        )
+        phase = "Succeeded" if container.exit_code == 0 else "Failed"
+        return PodEnd(
+            index=index,
+            name=f"{self._setting.run.metadata.name}-{index}",
+            node=NAME,
+            phase=phase,
+            containers=(container,),
+            is_gone=not ended,
+            memory_limit=ended.get("limit"),
+        )
+
+    def stop(self, number: int, grace_seconds: float) -> None:  # noqa: ARG002 - the shim knows its grace period
+        for index in range(self._nodes):
+            self._signal(number, index, signal.SIGTERM)
+
+    def suspend(self, number: int) -> None:
+        self.stop(number, self._setting.launching.grace_seconds)
+
+    def resize(self, number: int, memory: int) -> bool:
+        for index in range(self._nodes):
+            if (_read(self._folder(number, index).shim) or {}).get("cgroup") is None:
+                return False
+        for index in range(self._nodes):
+            path = self._folder(number, index).limit
+            path.with_suffix(".new").write_text(str(memory))
+            path.with_suffix(".new").replace(path)
+        return True
+
+    def bounds(self, size: Size) -> Bounds:  # noqa: ARG002
+        most = usable_memory() // self._nodes
+        return Bounds(memory=most, memory_wall="free memory of this machine", can_resize_in_place=True)
+
+    def samples(self, number: int, after: Mapping[int, float]) -> Sequence[tuple[int, Sample]]:
+        found = []
+        for index in range(self._nodes):
+            path = self._setting.folder.record_of(number, index) / SAMPLES_FILE
+            since = after.get(index, 0.0)
+            for line in last_lines(path, 600):
+                try:
+                    sample = parse_sample(line)
+                except NotASampleError:
+                    continue
+                if sample.when > since:
+                    found.append((index, sample))
+        return found
+
+    def logs(self, number: int, *, node: int | None = None, tail: int | None = None) -> list[str]:
+        wanted = range(self._nodes) if node is None else [node]
+        lines: list[str] = []
+        for index in wanted:
+            own = last_lines(self._folder(number, index).output, tail)
+            lines += own if node is not None or self._nodes == 1 else [f"[{index}] {line}" for line in own]
+        return lines
+
+    def clean(self, number: int) -> None:
+        for index in range(self._nodes):
+            self._folder(number, index).start.unlink(missing_ok=True)
+
+    def _signal(self, number: int, index: int, which: signal.Signals) -> None:
+        who = _read(self._folder(number, index).shim) or {}
+        for name in ("shim", "main"):
+            one = _identity(who.get(name))
+            if one is not None and one.signal(which):
+                return
+
+    def _finished(self, number: int) -> dt.datetime | None:
+        ends = [_read(self._folder(number, index).exit) or {} for index in range(self._nodes)]
+        times = [_moment(end.get("finished")) for end in ends]
+        return max((time_ for time_ in times if time_ is not None), default=None)
+
+    def _record(self, number: int, index: int) -> Record:
+        return read_record(dict(self._raw_record(number, index) or {}))
+
+    def _raw_record(self, number: int, index: int) -> dict[str, Any] | None:
+        return _read(self._setting.folder.record_of(number, index) / RECORD_FILE)
+
+    def _folder(self, number: int, index: int) -> NodeFolder:
+        return self._setting.folder.node(number, index)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        values = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+def _identity(named: Any) -> Identity | None:
+    return Identity(named["pid"], named["started"]) if isinstance(named, dict) else None
+
+
+def _moment(seconds: Any) -> dt.datetime | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)

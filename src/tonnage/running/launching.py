@@ -1,0 +1,85 @@
+"""From a plan to what every attempt shares: its size, its price, how often it saves, and the smaller steps it may
+fall back to.
+"""
+
+from __future__ import annotations
+
+from tonnage.planning.answers import Plan
+from tonnage.running.attempts import Size
+from tonnage.running.history import Launching
+from tonnage.running.observing import Refit
+from tonnage.spec.run import Run
+
+DEFAULT_GRACE = 30.0
+
+
+def launching_of(
+    plan: Plan,
+    run: Run,
+    *,
+    document: str,
+    file: str,
+    folder: str,
+    lineage: str,
+    probe_steps: int | None = None,
+) -> Launching:
+    """What is settled once, when the run was planned."""
+    saving = plan.risk.checkpoints
+    said = run.spec.checkpoints is not None and run.spec.checkpoints.every.duration is not None
+    grace = saving.grace_seconds if saving is not None and saving.grace_seconds is not None else DEFAULT_GRACE
+    return Launching(
+        document=document,
+        file=file,
+        folder=folder,
+        namespace=plan.workload.namespace,
+        lineage=lineage,
+        first_size=size_of(plan, run),
+        refits=refits_of(run),
+        price_per_hour=plan.cost.per_hour,
+        price_origin=plan.cost.origin,
+        probe_steps=probe_steps,
+        checkpoint_every=saving.interval_seconds if saving is not None and said else None,
+        grace_seconds=float(grace),
+        failure_seconds=plan.risk.mean_hours * 3600,
+    )
+
+
+def size_of(plan: Plan, run: Run) -> Size:
+    """The size of the first attempt: what the document asks for, else what the plan worked out."""
+    granted = {need.name: need.granted for need in plan.needs}
+    request = run.spec.memory.request
+    return Size(
+        memory=granted.get("memory"),
+        memory_request=request.bytes if request is not None else None,
+        shm=granted.get("shm"),
+        disk=granted.get("disk"),
+        micro_batch=run.spec.train.micro_batch,
+        accumulation=run.spec.train.accumulation,
+    )
+
+
+def refits_of(run: Run) -> tuple[Refit, ...]:
+    """Smaller micro-batches with the same global batch, largest first.
+
+    Every divisor of the samples that one rank handles per optimizer step is a way to cut it; the largest below the
+    present one loses least speed.
+    """
+    micro, accumulation = run.spec.train.micro_batch, run.spec.train.accumulation
+    if micro is None or not takes_micro_batch(run):
+        return ()
+    samples = micro * accumulation
+    sizes = [size for size in range(micro - 1, 0, -1) if samples % size == 0]
+    return tuple(
+        Refit(
+            micro_batch=size,
+            accumulation=samples // size,
+            text=f"microBatch {size} (accumulate {samples // size}), the same global batch",
+        )
+        for size in sizes
+    )
+
+
+def takes_micro_batch(run: Run) -> bool:
+    """Whether the command can be told another micro-batch: a placeholder, or the variables we set."""
+    words = " ".join(run.spec.command or ())
+    return "{microBatch}" in words or "TONNAGE_MICRO_BATCH" in words

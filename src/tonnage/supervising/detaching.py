@@ -1,0 +1,71 @@
+"""A supervisor that outlives the terminal: started in a session of its own, found again by its lock.
+
+Any `tonnage` command that looks at runs calls `take_up`: a run that is active and that nobody holds gets a
+supervisor again, wherever the last one was lost (a reboot, a kill, an upgrade).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tonnage.local.layout import RunFolder
+from tonnage.running.history import RunRecord
+from tonnage.store.store import Store
+from tonnage.supervising.locking import holder_of
+
+ENVIRONMENT = "environment.json"
+_START_SECONDS = 10.0
+
+
+def keep_environment(home: Path, run: int) -> None:
+    """Remember the variables of whoever starts a run: a later supervisor may be born elsewhere."""
+    folder = RunFolder.of(home, run).root
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / ENVIRONMENT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(dict(os.environ), file)
+
+
+def kept_environment(home: Path, run: int) -> dict[str, str]:
+    try:
+        values = json.loads((RunFolder.of(home, run).root / ENVIRONMENT).read_text())
+    except (OSError, ValueError):
+        return dict(os.environ)
+    return {str(name): str(value) for name, value in values.items()}
+
+
+def start_supervisor(home: Path, run: int) -> None:
+    """Start one and wait until it holds the run."""
+    folder = RunFolder.of(home, run)
+    folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with folder.supervisor_log.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tonnage.supervising", str(run)],
+            env={**os.environ, "TONNAGE_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    give_up = time.monotonic() + _START_SECONDS
+    while time.monotonic() < give_up and process.poll() is None:
+        if is_supervised(home, run):
+            return
+        time.sleep(0.05)
+
+
+def is_supervised(home: Path, run: int) -> bool:
+    return holder_of(RunFolder.of(home, run).lock) is not None
+
+
+def take_up(store: Store) -> list[RunRecord]:
+    """Give every active run that nobody holds a supervisor again; returns those."""
+    lost = [run for run in store.runs(active_only=True) if not is_supervised(store.folder, run.id)]
+    for run in lost:
+        start_supervisor(store.folder, run.id)
+    return lost

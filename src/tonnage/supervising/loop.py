@@ -1,0 +1,181 @@
+"""Observe, decide, act: the loop that keeps one run alive.
+
+Everything it learns is written down before it is acted upon, and every act may be repeated, so it can be killed
+between any two lines and the next supervisor goes on. It holds one run's lock for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field, replace
+
+from tonnage.clock import Clock
+from tonnage.errors import TonnageError
+from tonnage.running.actions import (
+    Action,
+    Finish,
+    GiveUp,
+    Launch,
+    RaiseInPlace,
+    Record,
+    Stop,
+    Suspend,
+    Tell,
+)
+from tonnage.running.attempts import Attempt
+from tonnage.running.deciding import decide
+from tonnage.running.endings import ending_of
+from tonnage.running.history import RunRecord
+from tonnage.running.observing import Observation, Situation
+from tonnage.running.policies import Policies
+from tonnage.running.port import RunPlace
+from tonnage.running.wording import death_lines, finish_line, launch_line, resumed_line
+from tonnage.store.store import Store
+from tonnage.supervising.sampling import keep_samples
+
+LOOK_SECONDS = 1.0
+
+
+@dataclass
+class Supervisor:
+    """One run, the place it runs at, and what it may do."""
+
+    store: Store
+    place: RunPlace
+    policies: Policies
+    clock: Clock
+    run_id: int
+    trouble: int = field(default=0)
+    """Looks in a row that failed: the place could not be reached."""
+
+    def watch(self) -> RunRecord:
+        """Look until nothing more will happen by itself."""
+        while (run := self.store.run(self.run_id)).is_active:
+            try:
+                self.look(run)
+                self.trouble = 0
+            except TonnageError as error:
+                self._tell_trouble(error)
+            self.clock.sleep(LOOK_SECONDS)
+        return run
+
+    def look(self, run: RunRecord) -> None:
+        """One round."""
+        now = self.clock.now()
+        run, observation = self._observe(run, now)
+        situation = self._situation(run, observation, now)
+        for action in decide(situation, self.policies, now):
+            self._act(run, action, now)
+
+    def _observe(self, run: RunRecord, now: dt.datetime) -> tuple[RunRecord, Observation]:
+        attempt = run.current
+        if attempt is None or attempt.is_over:
+            return run, Observation(state="absent")
+        seen = self.place.observe(attempt.number)
+        run = self._remember(run, attempt, seen, now)
+        keep_samples(self.store, self.place, run.id, attempt.number)
+        if seen.state == "ended":
+            evidence = self.place.evidence(attempt.number)
+            seen = replace(seen, ending=ending_of(attempt, seen, evidence, now))
+        return run, seen
+
+    def _remember(self, run: RunRecord, attempt: Attempt, seen: Observation, now: dt.datetime) -> RunRecord:
+        """Keep what the attempt said of itself, and tell it once."""
+        changed = attempt
+        if attempt.started is None and seen.state == "running":
+            changed = replace(changed, started=seen.since or now)
+        if attempt.from_step is None and seen.resumed_from is not None:
+            changed = replace(changed, from_step=seen.resumed_from)
+            if text := resumed_line(changed):
+                self.store.tell(run.id, now, text, key=f"resumed-{attempt.number}", kind="resume")
+        for text in seen.skipped:
+            self.store.tell(run.id, now, f"checkpoint passed over: {text}", key=f"skipped-{text}")
+        if changed is attempt:
+            return run
+        self.store.put_attempt(run.id, changed)
+        return replace(run, attempts=(*run.attempts[:-1], changed))
+
+    def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
+        ran = sum(_seconds(attempt, now) for attempt in run.attempts)
+        rate = run.launching.price_per_hour or 0
+        size = run.current.size if run.current else run.launching.first_size
+        return Situation(
+            name=run.name,
+            wish=run.wish,
+            attempts=run.attempts,
+            observation=seen,
+            bounds=self.place.bounds(size),
+            first_size=run.launching.first_size,
+            refits=run.launching.refits,
+            forgiven=run.forgiven,
+            spent=int(rate * ran / 3600),
+            created=run.created,
+            ran_seconds=ran,
+        )
+
+    def _act(self, run: RunRecord, action: Action, now: dt.datetime) -> None:
+        match action:
+            case Record(attempt=attempt, ending=ending):
+                over = replace(attempt, ending=ending)
+                if not ending.is_success:
+                    for index, text in enumerate(death_lines(over, self.policies)):
+                        key = f"ending-{attempt.number}-{index}"
+                        self.store.tell(run.id, ending.when, text, key=key, kind="death")
+                self.store.put_attempt(run.id, over)
+            case Launch():
+                self._launch(run, action, now)
+            case RaiseInPlace(memory=memory, why=why):
+                self._raise_in_place(run, memory, why, now)
+            case Stop(why=why):
+                if run.current is not None:
+                    self.store.tell(run.id, now, why, key=f"stop-{run.current.number}", kind="wait")
+                    self.place.stop(run.current.number, run.launching.grace_seconds)
+            case Suspend(why=why):
+                if run.current is not None:
+                    self.place.suspend(run.current.number)
+                self._end(run, "suspended", why, now)
+            case Finish(why=why):
+                self._end(run, "finished", finish_line(run, why), now)
+            case GiveUp(why=why, hint=hint):
+                stopped = (
+                    run.current is not None and run.current.ending is not None and run.current.ending.cause
+                )
+                state = "stopped" if stopped == "stopped" else "failed"
+                self._end(run, state, f"{why}; {hint}" if hint else why, now)
+            case Tell(text=text, key=key):
+                self.store.tell(run.id, now, text, key=key)
+
+    def _launch(self, run: RunRecord, action: Launch, now: dt.datetime) -> None:
+        if action.after is not None and now < action.after:
+            return
+        known = run.current is not None and run.current.number == action.number
+        if not known:
+            attempt = Attempt(number=action.number, size=action.size, created=now, why=action.why)
+            self.store.put_attempt(run.id, attempt)
+            if text := launch_line(action, run):
+                self.store.tell(run.id, now, text, key=f"launch-{action.number}", kind="remedy")
+        self.place.launch(action.number, action.size, resume=action.number > 1)
+
+    def _raise_in_place(self, run: RunRecord, memory: int, why: str, now: dt.datetime) -> None:
+        attempt = run.current
+        if attempt is not None and self.place.resize(attempt.number, memory):
+            self.store.put_attempt(run.id, replace(attempt, size=replace(attempt.size, memory=memory)))
+            self.store.tell(run.id, now, why, kind="remedy")
+
+    def _end(self, run: RunRecord, state: str, why: str, now: dt.datetime) -> None:
+        self.store.tell(run.id, now, why, key=f"end-{len(run.attempts)}-{state}", kind="end")
+        self.store.set_state(run.id, state, why, now)  # type: ignore[arg-type]
+
+    def _tell_trouble(self, error: TonnageError) -> None:
+        """A place that cannot be reached is no reason to give up: say it once, and go on looking."""
+        self.trouble += 1
+        if self.trouble == 3:
+            now = self.clock.now()
+            self.store.tell(self.run_id, now, f"cannot look at it: {error.problem.what}", kind="wait")
+
+
+def _seconds(attempt: Attempt, now: dt.datetime) -> float:
+    if attempt.started is None:
+        return 0.0
+    end = attempt.ending.when if attempt.ending is not None else now
+    return max((end - attempt.started).total_seconds(), 0.0)
