@@ -1,0 +1,83 @@
+"""Who may ask a script to save or to stop: a signal, the agent's control file, the probe, the deadline.
+
+A signal handler only remembers; nothing is ever saved inside one. The script acts at its next step boundary. The
+handler stands only while there are steps: before and after, SIGTERM ends the process at once, as it always did.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tonnage_agent.keeper.clock import Clock
+
+
+class Signals:
+    """SIGTERM, remembered with its time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._previous: Any = None
+        self._depth = 0
+        self.received_at: float | None = None
+
+    def listen(self) -> None:
+        """Take SIGTERM over; only the main thread can, elsewhere nothing happens."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._depth += 1
+        if self._depth == 1:
+            self._previous = signal.signal(signal.SIGTERM, self._received)
+
+    def leave(self) -> None:
+        """Give SIGTERM back to who had it."""
+        if self._depth and threading.current_thread() is threading.main_thread():
+            self._depth -= 1
+            if self._depth == 0:
+                previous = self._previous if self._previous is not None else signal.SIG_DFL
+                signal.signal(signal.SIGTERM, previous)
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        if self.received_at is None:
+            self.received_at = self._clock.elapsed()
+        if callable(self._previous):  # whoever listened before us still hears it
+            self._previous(number, frame)
+
+
+class Control:
+    """The agent's file: one `stat` a look, read only when it was replaced."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path) if path else None
+        self._seen: tuple[int, int, int] | None = None
+        self._saves_done = 0
+        self._saves = 0
+        self.stop = ""
+
+    def look(self) -> None:
+        """Read it again if it has changed."""
+        if self._path is None:
+            return
+        try:
+            stat = self._path.stat()
+            seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+            if seen == self._seen:
+                return
+            values = json.loads(self._path.read_text(encoding="utf-8"))
+            self._seen = seen
+        except (OSError, ValueError):
+            return  # absent, or not there yet: nothing asked
+        if isinstance(values, dict):
+            self._saves = values["save"] if isinstance(values.get("save"), int) else self._saves
+            self.stop = values["stop"] if isinstance(values.get("stop"), str) else ""
+
+    @property
+    def wants_save(self) -> bool:
+        return self._saves > self._saves_done
+
+    def saved(self) -> None:
+        self._saves_done = self._saves

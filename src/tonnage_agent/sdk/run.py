@@ -1,0 +1,384 @@
+"""One training run as its script sees it: where to resume, which step comes next, when to save, when to end.
+
+    resume()            the newest checkpoint that is whole
+    steps(total)        the loop; tells progress, and ends the script when somebody asks for it
+    save_if_due(...)    saves when it is time
+    phase(), waiting()  what the time is spent on
+
+Nothing here can stop training by itself: no agent, no place, a full disk, a broken socket cost a message each. Only
+who asked for a stop gets one, and only between two steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, TypeVar
+
+from tonnage_agent.keeper.checkpoint import Checkpoint
+from tonnage_agent.keeper.clock import Clock, SystemClock
+from tonnage_agent.keeper.failing import KeeperError, SaveFailed
+from tonnage_agent.keeper.intervals import assumed_mean
+from tonnage_agent.keeper.keeper import Keeper
+from tonnage_agent.keeper.opening import open_place
+from tonnage_agent.keeper.pacing import Pace, Rule
+from tonnage_agent.keeper.ranks import Ranks, find_ranks
+from tonnage_agent.keeper.together import newest_together, save_together
+from tonnage_agent.keeper.writing import Dump
+from tonnage_agent.progress import Reporter
+from tonnage_agent.sdk.agreeing import Agreement
+from tonnage_agent.sdk.asking import Control, Signals
+from tonnage_agent.sdk.deciding import Moment, Verdict, decide, exit_code, reserve_of
+from tonnage_agent.sdk.settings import Settings
+
+Item = TypeVar("Item")
+_KINDS = ("data", "collective")
+
+
+class Run:
+    """See the module. Made by `attach`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        ranks: Ranks | None = None,
+        on_failure: str = "warn",
+        clock: Clock | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        if on_failure not in ("warn", "raise"):
+            raise ValueError(f"on_failure is {on_failure!r}; expected 'warn' or 'raise'")
+        self.settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self.next_step = 0
+        """The step after the last one that a resumed checkpoint contains."""
+        self._say = say or _say_on_stderr
+        self._on_failure = on_failure
+        self._ranks = ranks
+        self._reporter = Reporter(settings.socket, settings.rank)
+        self._signals = Signals(self.clock)
+        self._control = Control(settings.control)
+        self._pace = Pace(_rule(settings), self.clock.elapsed())
+        self._agreement = Agreement()
+        self._keeper = self._open_keeper()
+        self._num_done = 0
+        self._step_seconds = 0.0
+        self._waited: dict[str, float] = {}
+        self._loss: float | None = None
+        self._saved_step = -1
+        self._asked_step = -1
+        self._total: int | None = None
+        self._has_told_no_place = False
+
+    # -- resuming
+
+    def resume(self, load: Callable[[Path], Any] | None = None) -> Checkpoint | None:
+        """The newest checkpoint that is whole, or None; `load` gets its only file, or its folder."""
+        if self._keeper is None:
+            self._began_anew()
+            return None
+        ranks = self.ranks
+        with self.phase("load"):
+            together = ranks.world > 1 and ranks.can_agree
+            found = newest_together(self._keeper, ranks) if together else self._keeper.newest()
+            if found is None:
+                self._began_anew()
+                return None
+            if load is not None:
+                found = replace(found, state=found.load(load))
+        self.next_step = found.step + 1
+        self._reporter.event("resumed", step=found.step, path=found.path)
+        self.say(f"resumed from step {found.step} ({found.path})")
+        self._pace = Pace(_rule(self.settings), self.clock.elapsed())
+        return found
+
+    # -- the loop
+
+    def steps(
+        self, total: int | None = None, *, start: int | None = None, save: Any = None, sharded: bool = False
+    ) -> Iterator[int]:
+        """Step numbers from where the run stands to `total`; with `save`, checkpoints are made on the way.
+
+        `save` is what `save_if_due` takes. After each step progress is told; when the script has been asked to
+        stop, it saves if there is time, and ends with SystemExit.
+        """
+        step = self.next_step if start is None else start
+        self._total = total
+        self._signals.listen()
+        try:
+            while total is None or step < total:
+                if save is None:
+                    self._agree_before(step)
+                began = self.clock.elapsed()
+                yield step
+                self._finish(step, total, self.clock.elapsed() - began)
+                if save is not None:
+                    self.save_if_due(step, save, sharded=sharded)
+                self.end_if_asked(step)
+                step += 1
+        finally:
+            self._signals.leave()
+
+    def step(self, step: int, total: int | None = None, loss: float | None = None) -> None:
+        """Tell one step, in a loop that is not `steps`."""
+        now = self.clock.elapsed()
+        seconds = now - self._last_step_at if self._num_done else None
+        self._last_step_at = now
+        if loss is not None:
+            self.note(loss=loss)
+        self._finish(step, total if total is not None else self._total, seconds)
+
+    _last_step_at = 0.0
+
+    def note(self, *, loss: float | None = None) -> None:
+        """What the next step's message carries; give plain numbers, a GPU tensor would make the GPU wait."""
+        self._loss = None if loss is None else float(loss)
+
+    def end_if_asked(self, step: int) -> None:
+        """End the script if somebody asked for it; for loops that are not `steps`, called between two steps."""
+        verdict = self._verdict(step)
+        if not verdict.stop:
+            return
+        if self._asked_step < step and self._saves_by_hand and not verdict.is_late:
+            return  # the script saves at moments of its own: it is given the time that is left
+        saved = (
+            f"step {step} is saved" if self._saved_step == step else f"last saved: step {self._saved_step}"
+        )
+        why = {"probe": "the probe is over", "terminated": "SIGTERM"}.get(verdict.stop, verdict.stop)
+        self.say(f"ending: {why}; {saved if self._saved_step >= 0 else 'nothing was saved'}")
+        raise SystemExit(exit_code(verdict.stop))
+
+    # -- saving
+
+    def save_if_due(
+        self,
+        step: int,
+        state: Any,
+        *,
+        dump: Dump = None,
+        meta: Mapping[str, Any] | None = None,
+        sharded: bool = False,
+    ) -> Checkpoint | None:
+        """Save if it is time, if somebody asked for it, or if this is the last step; else None."""
+        self._asked_step = step
+        if not self._verdict(step, sharded=sharded).save or self._saved_step == step:
+            return None
+        return self.save(step, state, dump=dump, meta=meta, sharded=sharded)
+
+    def save(
+        self,
+        step: int,
+        state: Any,
+        *,
+        dump: Dump = None,
+        meta: Mapping[str, Any] | None = None,
+        sharded: bool = False,
+    ) -> Checkpoint | None:
+        """Save now; None on ranks that had nothing to do, and where it failed and training goes on."""
+        self._asked_step = step
+        if self._keeper is None:
+            self._tell_no_place()
+            return None
+        ranks = self.ranks
+        if not sharded and ranks.rank != 0:
+            self._saved_step = step
+            return None
+        try:
+            with self.phase("checkpoint"):
+                if sharded and ranks.world > 1:
+                    made = save_together(self._keeper, ranks, step, state, dump=dump, meta=meta)
+                else:
+                    made = self._keeper.save(step, state, dump=dump, meta=meta)
+        except SaveFailed as error:
+            self._save_failed(error)
+            return None
+        self.kept(made)
+        return made
+
+    def kept(self, made: Checkpoint, seconds: float | None = None) -> None:
+        """Take note of a checkpoint that is in place; `seconds` where more than the keeper's part was spent on it."""
+        took = made.seconds if seconds is None else seconds
+        self._pace.saved(self.clock.elapsed(), took)
+        self._control.saved()
+        self._saved_step = made.step
+        if self.ranks.rank == 0:
+            self._reporter.event(
+                "checkpoint", step=made.step, path=made.path, seconds=round(took, 3), bytes=made.manifest.size
+            )
+
+    # -- where time goes
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Mark what the script does: load, preprocess, eval, any name."""
+        self._reporter.phase(name, "begin")
+        try:
+            yield
+        finally:
+            self._reporter.phase(name, "end")
+
+    @contextlib.contextmanager
+    def waiting(self, kind: str) -> Iterator[None]:
+        """Count time of this step as waiting for `data` or `collective`."""
+        if kind not in _KINDS:
+            raise ValueError(f"waiting for {kind!r} is not counted; expected one of {', '.join(_KINDS)}")
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._waited[kind] = self._waited.get(kind, 0.0) + time.perf_counter() - began
+
+    def loading(self, batches: Iterable[Item]) -> Iterator[Item]:
+        """The same batches; the time they take to come is counted as waiting for data."""
+        iterator = iter(batches)
+        while True:
+            with self.waiting("data"):
+                try:
+                    batch = next(iterator)
+                except StopIteration:
+                    return
+            yield batch
+
+    # -- what others ask of it
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes of this training: torch's group once the script has made one."""
+        if self._ranks is None or not self._ranks.can_agree:
+            self._ranks = find_ranks(self.settings.rank, self.settings.world)
+        return self._ranks
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """None where no place for checkpoints was named."""
+        return self._keeper
+
+    def asks(self, step: int, total: int | None = None, *, everywhere: bool = False) -> Verdict:
+        """What to do after this step: for callbacks of frameworks that save by themselves.
+
+        `everywhere`: every rank calls this after every step, so the ranks may agree.
+        """
+        if total is not None:
+            self._total = total
+        self._asked_step = step
+        return self._verdict(step, sharded=everywhere)
+
+    def listening(self, *, is_on: bool) -> None:
+        """Take SIGTERM over, or give it back: for callbacks, at the begin and end of training."""
+        if is_on:
+            self._signals.listen()
+        else:
+            self._signals.leave()
+
+    def say(self, text: str) -> None:
+        """One line for people, and for the agent; rank 0 speaks for all."""
+        if self.settings.rank == 0:
+            self._say(text)
+            self._reporter.event("message", text=text)
+
+    # -- inside
+
+    @property
+    def _saves_by_hand(self) -> bool:
+        return self._asked_step >= 0
+
+    def _finish(self, step: int, total: int | None, seconds: float | None) -> None:
+        self._num_done += 1
+        if seconds is not None:
+            self._step_seconds = seconds if self._num_done < 3 else 0.7 * self._step_seconds + 0.3 * seconds
+        self._reporter.step(
+            step,
+            total=total,
+            loss=self._loss,
+            seconds=seconds,
+            data=self._waited.get("data"),
+            collective=self._waited.get("collective"),
+        )
+        if self._waited:
+            self._waited = {}
+
+    def _verdict(self, step: int, *, sharded: bool = False) -> Verdict:
+        """Decided alone, or taken from the last agreement of all ranks."""
+        ranks = self.ranks
+        if ranks.world == 1 or not ranks.can_agree:
+            return decide(self._moment(step))
+        if self._agreement.is_for(step):
+            return self._agreement.verdict
+        if sharded:
+            return self._agreement.reach(ranks, step, self._moment(step))
+        return Verdict() if self._agreement.is_used else decide(self._moment(step))
+
+    def _agree_before(self, step: int) -> None:
+        """Let all ranks agree on what happens after the step that begins now."""
+        ranks = self.ranks
+        if ranks.world > 1 and ranks.can_agree:
+            self._agreement.reach(ranks, step, replace(self._moment(step), num_done=self._num_done + 1))
+
+    def _moment(self, step: int) -> Moment:
+        now = self.clock.elapsed()
+        self._control.look()
+        grace = self.settings.grace_seconds
+        signalled = self._signals.received_at
+        is_alone = self.settings.deadline is not None and not self.settings.control
+        return Moment(
+            step=step,
+            total=self._total,
+            num_done=self._num_done,
+            is_due=self._keeper is not None and self._pace.is_due(now),
+            wants_save=self._control.wants_save,
+            save_seconds=self._pace.save_seconds,
+            step_seconds=self._step_seconds,
+            asked=self._control.stop,
+            seconds_left=None if signalled is None else signalled + grace - reserve_of(grace) - now,
+            deadline_in=(self.settings.deadline or 0.0) - self.clock.now() if is_alone else None,
+            probe_steps=self.settings.probe_steps,
+        )
+
+    def _open_keeper(self) -> Keeper | None:
+        settings = self.settings
+        if not settings.checkpoints:
+            return None
+        return Keeper(
+            open_place(settings.checkpoints),
+            attempt=settings.attempt,
+            keep=settings.keep,
+            verify=settings.verify,
+            run=settings.run,
+            skipped=self._passed_over,
+            clock=self.clock,
+        )
+
+    def _passed_over(self, path: str, why: str) -> None:
+        self._reporter.event("skipped", path=path, why=why)
+        if self.settings.rank == 0:
+            self._say(f"checkpoint {path} is passed over: {why}")
+
+    def _began_anew(self) -> None:
+        self._reporter.event("resumed", step=-1, path="")
+
+    def _save_failed(self, error: KeeperError) -> None:
+        self._pace.failed(self.clock.elapsed())
+        if self._on_failure == "raise":
+            raise error
+        self.say(f"{error}; training goes on, the next try is in {self._pace.interval:.0f} s")
+
+    def _tell_no_place(self) -> None:
+        if not self._has_told_no_place:
+            self._has_told_no_place = True
+            self.say(
+                "nothing is saved: no place for checkpoints; set TONNAGE_CHECKPOINTS or attach(checkpoints=...)"
+            )
+
+
+def _rule(settings: Settings) -> Rule:
+    mean = settings.failure_seconds or assumed_mean(settings.num_nodes)
+    return Rule(every=settings.every, mean=mean)
+
+
+def _say_on_stderr(text: str) -> None:
+    print(f"tonnage: {text}", file=sys.stderr, flush=True)
