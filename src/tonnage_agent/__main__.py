@@ -1,23 +1,64 @@
-"""`python -m tonnage_agent sample`: print what this container holds now, as one JSON line."""
+"""What Tonnage does inside a training pod.
+
+    run [--] COMMAND...    run a command, watched: samples, record, signals, deadline and budget, metrics
+    sample                 print what this container holds now, as one JSON line
+
+Settings are variables (see contract.py); without any, `run` is a transparent wrapper.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from pathlib import Path
 
-from tonnage_agent.cgroup import CGROUP_ROOT, SELF_CGROUP, CgroupError, read_sample
+USAGE = "usage: tonnage-agent run [--] COMMAND [ARGUMENT...]\n       tonnage-agent sample"
+_USAGE_CODE = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit code is 0, or 1 when nothing could be measured."""
-    parser = argparse.ArgumentParser(prog="python -m tonnage_agent", description=__doc__)
+    """Run one subcommand; its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] == "run":
+        return _run(words[1:])
+    return _sample(words)
+
+
+def _run(words: list[str]) -> int:
+    import os
+
+    from tonnage_agent.contract import EXIT_AGENT
+    from tonnage_agent.settings import SettingsError, read_settings
+
+    command = words[1:] if words[:1] == ["--"] else words
+    if not command or (words[:1] != ["--"] and command[0].startswith("-")):
+        print(f"tonnage: no command to run\n{USAGE}", file=sys.stderr)
+        return _USAGE_CODE
+    try:
+        settings = read_settings(os.environ)
+    except SettingsError as error:
+        for line in str(error).splitlines():
+            print(f"tonnage: {line}", file=sys.stderr)
+        return EXIT_AGENT
+    from tonnage_agent.running import run
+
+    return run(command, settings, os.environ)
+
+
+def _sample(words: list[str]) -> int:
+    import argparse
+    import time
+
+    from tonnage_agent.cgroup import CGROUP_ROOT, SELF_CGROUP, CgroupError, read_sample
+
+    parser = argparse.ArgumentParser(
+        prog="tonnage-agent", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("run", help="run a command, watched")
     sample = commands.add_parser("sample", help="print one JSON line and exit")
     sample.add_argument("--cgroup-root", type=Path, default=CGROUP_ROOT, help="default: %(default)s")
     sample.add_argument("--self-cgroup", type=Path, default=SELF_CGROUP, help="default: %(default)s")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     try:
         line = read_sample(time.time(), root=options.cgroup_root, self_cgroup=options.self_cgroup).as_line()
     except CgroupError as error:

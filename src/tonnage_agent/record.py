@@ -15,6 +15,7 @@ from typing import Any
 from tonnage_agent.contract import MESSAGE_LIMIT
 
 VERSION = 1
+_LOG_FRAME = ',"log":[]'
 _KINDS: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -63,6 +64,10 @@ class Record:
     disk: dict[str, Any] = field(default_factory=dict)
     processes: list[dict[str, Any]] = field(default_factory=list)
     """The largest by memory: `pid`, `name`, `bytes`, `kind` (main, loader, other)."""
+    ranks: dict[str, Any] = field(default_factory=dict)
+    """Step each rank of this pod has told, where several do: the one that stopped first is behind."""
+    cpu: dict[str, Any] = field(default_factory=dict)
+    """`usedMicros`, `throttledMicros`, `limitCores`, ...: totals so far."""
     peers: str = ""
     """What the check of the peers said, in one line."""
     log: list[str] = field(default_factory=list)
@@ -77,17 +82,28 @@ class Record:
         return json.dumps(self.as_json(), separators=(",", ":"))
 
     def as_message(self, limit: int = MESSAGE_LIMIT) -> bytes:
-        """The same in at most `limit` bytes; log lines, then processes, then lists give way first."""
+        """The same in at most `limit` bytes, always whole JSON; log lines give way first, then what explains least."""
         values = self.as_json()
-        for name in ("log", "processes", "skipped", "gpus"):
-            while len(_encoded(values)) > limit and values.get(name):
-                values[name] = values[name][1:] if name == "log" else values[name][:-1]
-            if not values.get(name):
-                values.pop(name, None)
-        for name in ("memory", "disk", "shm", "peers", "message"):
-            if len(_encoded(values)) > limit:
-                values.pop(name, None)
-        return _encoded(values)[:limit]
+        lines = values.pop("log", [])
+        for name in (
+            "ranks",
+            "cpu",
+            "processes",
+            "skipped",
+            "gpus",
+            "disk",
+            "shm",
+            "memory",
+            "peers",
+            "message",
+        ):
+            if len(_encoded(values)) <= limit:
+                break
+            values.pop(name, None)
+        encoded = _encoded(values)
+        kept = _fitting(lines, limit - len(encoded) - len(_LOG_FRAME))
+        whole = _encoded({**values, "log": kept}) if kept else encoded
+        return whole if len(whole) <= limit else _encoded({"version": VERSION, "state": self.state})
 
 
 def read_record(values: dict[str, Any]) -> Record:
@@ -103,6 +119,28 @@ def read_record(values: dict[str, Any]) -> Record:
 def _kinds(written: str) -> tuple[type, ...]:
     """The types a value may have, from the first word of its annotation (kept as text on every Python)."""
     return _KINDS[written.partition("[")[0].partition(" ")[0]]
+
+
+def _fitting(lines: list[str], room: int) -> list[str]:
+    """The last lines that fit into so many bytes, the newest for certain; a long one is cut at its end."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        fitting = line if kept else _cut(line, room)
+        size = len(json.dumps(fitting)) + 1
+        if size > room or not fitting:
+            break
+        kept.append(fitting)
+        room -= size
+    return kept[::-1]
+
+
+def _cut(line: str, room: int) -> str:
+    """As much of the line's beginning as fits."""
+    size = len(json.dumps(line)) + 1
+    while line and size > room:
+        line = line[: min(len(line) - 1, max(len(line) * room // size, 0))]
+        size = len(json.dumps(line)) + 1
+    return line
 
 
 def _encoded(values: dict[str, Any]) -> bytes:

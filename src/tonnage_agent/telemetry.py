@@ -19,7 +19,7 @@ class Sample:
 
     when: float
     source: str
-    """Where the numbers come from: `cgroup-v1` or `cgroup-v2`."""
+    """Where the numbers come from: `cgroup-v1`, `cgroup-v2`, or `processes` where no cgroup is ours alone."""
     usage_bytes: int
     working_set_bytes: int
     """Usage without inactive page cache: what `kubectl top` shows and eviction ranks by."""
@@ -28,9 +28,29 @@ class Sample:
     anon_bytes: int | None = None
     file_bytes: int | None = None
     shmem_bytes: int | None = None
+    """tmpfs and shared memory: in `file_bytes` too, yet nothing can be given back without swap."""
     peak_bytes: int | None = None
     oom_kills: int | None = None
     """Processes of this container that the kernel has killed so far, children included."""
+    kernel_bytes: int | None = None
+    """Kernel memory that cannot be reclaimed (stacks, page tables, slab); version 2 only."""
+    swap_bytes: int | None = None
+    oom_events: int | None = None
+    """Times the limit was reached and an allocation was about to fail."""
+    limit_hits: int | None = None
+    """Times usage was pushed back from the limit."""
+    throttle_events: int | None = None
+    """Times usage went over `memory.high` and was slowed."""
+    waiting_micros: int | None = None
+    stalled_micros: int | None = None
+    """Memory pressure: time in which some, or all, processes waited for memory."""
+
+    @property
+    def needed_bytes(self) -> int:
+        """What cannot be given back: anonymous memory, shared memory and the kernel's own part."""
+        if self.anon_bytes is None:
+            return self.working_set_bytes
+        return self.anon_bytes + (self.shmem_bytes or 0) + (self.kernel_bytes or 0)
 
     def as_line(self) -> str:
         """One JSON object on one line, without the newline."""

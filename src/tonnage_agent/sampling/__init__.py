@@ -1,0 +1,1 @@
+"""What this container holds and does now: files in, numbers out. Nothing here waits, loops or keeps state."""

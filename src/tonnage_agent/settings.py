@@ -1,0 +1,144 @@
+"""The agent's settings: one place that reads the environment, once, and names every mistake at once.
+
+Everything is optional. A mistake is not guessed away: a deadline that cannot be read would be a deadline that is not
+kept, so the agent says what is wrong and ends with a code of its own before the command starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage_agent import contract
+
+DEFAULT_GRACE = 30.0
+"""What Kubernetes gives a pod that says nothing."""
+
+
+class SettingsError(Exception):
+    """One or more variables hold something else than they should; the text has a line for each."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the launcher asked for; see `contract` for each name."""
+
+    run: str = ""
+    attempt: int = 1
+    node: int = 0
+    nodes: int = 1
+    record: str = ""
+    termination_message: str = ""
+    socket: str = ""
+    control: str = ""
+    sample_seconds: float = 1.0
+    step_pattern: str = ""
+    memory_limit: int | None = None
+    metrics_port: int = 0
+    checkpoints: str = ""
+    grace_seconds: float = DEFAULT_GRACE
+    deadline: float | None = None
+    price_per_hour: int = 0
+    budget: int | None = None
+    spent: int = 0
+    peers: tuple[str, ...] = ()
+    peers_seconds: float = 300.0
+    link_bytes_per_second: float | None = None
+
+    @property
+    def reserve_seconds(self) -> float:
+        """The part of the grace period the agent keeps for its own last words."""
+        return min(2.0, self.grace_seconds / 10)
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Settings from variables; raises SettingsError with all mistakes."""
+    found: dict[str, Any] = {}
+    wrong: list[str] = []
+    for field, variable, reader, expected in _TABLE:
+        written = environment.get(variable, "").strip()
+        if not written:
+            continue
+        try:
+            found[field] = reader(written)
+        except (ValueError, re.error) as error:
+            detail = f" ({error})" if isinstance(error, re.error) else ""
+            wrong.append(f"{variable}: found {written!r}; expected {expected}{detail}")
+    peers, node = found.get("peers", ()), found.get("node", 0)
+    if peers and node >= len(peers):
+        wrong.append(
+            f"{contract.PEERS}: lists {len(peers)} pods; this one is {contract.NODE}={node}, counted from 0"
+        )
+    if wrong:
+        raise SettingsError("\n".join(wrong))
+    return Settings(**found)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
+def _port(text: str) -> int:
+    port = _count(text)
+    if port > 65535:
+        raise ValueError
+    return port
+
+
+def _pattern(text: str) -> str:
+    if "step" not in re.compile(text).groupindex:
+        raise ValueError
+    return text
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    peers = tuple(part.strip() for part in text.split(",") if part.strip())
+    for peer in peers:
+        host, colon, port = peer.rpartition(":")
+        if not colon or not host or not _port(port) > 0:
+            raise ValueError
+    return peers
+
+
+_TABLE: tuple[tuple[str, str, Callable[[str], Any], str], ...] = (
+    ("run", contract.RUN, str, "a name"),
+    ("attempt", contract.ATTEMPT, _count, "a whole number"),
+    ("node", "JOB_COMPLETION_INDEX", _count, "a whole number"),
+    ("node", contract.NODE, _count, "a whole number from 0"),
+    ("nodes", contract.NODES, _count, "a whole number"),
+    ("record", contract.RECORD, str, "a folder or s3://bucket/prefix"),
+    ("termination_message", contract.TERMINATION_MESSAGE, str, "a file"),
+    ("socket", contract.SOCKET, str, "a path"),
+    ("control", contract.CONTROL, str, "a path"),
+    ("sample_seconds", contract.SAMPLE_SECONDS, _positive, "seconds, more than 0"),
+    ("step_pattern", contract.STEP_PATTERN, _pattern, "a regular expression with a group (?P<step>...)"),
+    ("memory_limit", contract.MEMORY_LIMIT, _count, "bytes as a whole number"),
+    ("metrics_port", contract.METRICS_PORT, _port, "a port from 1 to 65535, or 0 for none"),
+    ("checkpoints", contract.CHECKPOINTS, str, "a folder or s3://bucket/prefix"),
+    ("grace_seconds", contract.GRACE_SECONDS, _not_negative, "seconds"),
+    ("deadline", contract.DEADLINE, _positive, "seconds since 1970"),
+    ("price_per_hour", contract.PRICE_PER_HOUR, _count, "micro-dollars as a whole number"),
+    ("budget", contract.BUDGET, _count, "micro-dollars as a whole number"),
+    ("spent", contract.SPENT, _count, "micro-dollars as a whole number"),
+    ("peers", contract.PEERS, _peers, "host:port,host:port,... of all pods in order"),
+    ("peers_seconds", contract.PEERS_SECONDS, _positive, "seconds, more than 0"),
+    ("link_bytes_per_second", contract.LINK_BYTES_PER_SECOND, _positive, "bytes per second"),
+)

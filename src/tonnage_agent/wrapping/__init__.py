@@ -1,0 +1,1 @@
+"""The command as our child: started, heard, signalled, reaped."""
