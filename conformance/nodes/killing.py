@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -265,7 +266,15 @@ def crash_loop(bench: Bench) -> Outcome:
 
 
 def _is_looping(pod: Pod) -> bool:
-    statuses = pod.status.container_statuses
+    return _first_waits(pod.status.container_statuses)
+
+
+def _init_is_looping(pod: Pod) -> bool:
+    return _first_waits(pod.status.init_container_statuses)
+
+
+def _first_waits(statuses: Sequence[ContainerStatus]) -> bool:
+    """Whether the first container waits to be started again."""
     waiting = statuses[0].state.waiting if statuses else None
     return waiting is not None and waiting.reason == CRASH_LOOP
 
@@ -290,17 +299,11 @@ def init_loops(bench: Bench) -> Outcome:
         restartPolicy="Always",
     )
     bench.create(manifest)
-    pod = bench.await_pod(name, _init_loops, seconds=90)
+    pod = bench.await_pod(name, _init_is_looping, seconds=90)
     predicted = predicted_ending(as_pod(manifest), {"setup": ends(9)})
     predicted |= {"setup": f"waiting {CRASH_LOOP}", "c": f"waiting {NOT_YET}"}
     bench.delete(name)
     return Outcome(predicted=predicted, real=read_ending(pod, predicted))
-
-
-def _init_loops(pod: Pod) -> bool:
-    statuses = pod.status.init_container_statuses
-    waiting = statuses[0].state.waiting if statuses else None
-    return waiting is not None and waiting.reason == CRASH_LOOP
 
 
 @caused("a sidecar outlives the work", "sidecars do not decide the phase", seconds=6)
