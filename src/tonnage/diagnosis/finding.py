@@ -33,3 +33,6 @@ class Finding:
     is_root: bool | None = None
     """False where what was seen is a victim's; None where it cannot be told."""
     victims: tuple[int, ...] = ()
+    """Pods that ended because the first one did."""
+    contributing: tuple[Finding, ...] = ()
+    """What else was seen, most telling first; none of them has contributions of its own."""

@@ -44,7 +44,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspend:
-    """Hold the run: it keeps its history and checkpoints and holds nothing else."""
+    """Hold the run: it keeps its history and checkpoints and holds nothing else.
+
+    Whoever carries it out writes the wish `suspend` first: a run whose wish is `run` is launched again.
+    """
 
     why: str
 

@@ -105,6 +105,8 @@ class Situation:
     created: dt.datetime | None = None
     ran_seconds: float = 0.0
     """Time that attempts have run, all together: what `deadline` counts."""
+    told: frozenset[str] = frozenset()
+    """Keys of what its owner has been told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,11 @@ from tonnage.running.attempts import Cause
 from tonnage.spec.run.document import Run
 from tonnage.spec.run.policies import Retries
 
-HANG_FACTOR = 10.0
-"""So many of its own median steps without a step look like a hang; an evaluation or a save is shorter as a rule."""
-HANG_FLOOR_SECONDS = 600.0
-"""Never less than this: compilation, a slow save or a validation pass make no steps either."""
+HANG_FACTOR = 20.0
+"""So many of its own median steps without a step look like a hang."""
+HANG_FLOOR_SECONDS = 1800.0
+"""Never less than this: a collective's own timeout (10 to 30 min) comes first and knows more, and compilation or a
+validation pass make no steps either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,31 @@
+"""One file per family of failures, each with its `FAMILY`: texts as rules, and what numbers and objects say.
+
+A new family is a new file and its name in `FAMILIES`.
+"""
+
+from __future__ import annotations
+
+from tonnage.diagnosis.families import (
+    application,
+    disruption,
+    gpu,
+    memory,
+    network,
+    recorded,
+    scheduling,
+    shared_memory,
+    storage,
+)
+from tonnage.diagnosis.rules import Family
+
+FAMILIES: tuple[Family, ...] = (
+    disruption.FAMILY,
+    scheduling.FAMILY,
+    memory.FAMILY,
+    shared_memory.FAMILY,
+    recorded.FAMILY,
+    gpu.FAMILY,
+    storage.FAMILY,
+    network.FAMILY,
+    application.FAMILY,
+)

@@ -1,0 +1,116 @@
+"""GPUs: out of memory (of many kinds), broken, lost, or not fitting their driver.
+
+torch's sentence about an allocation that failed has nearly all it takes to say which kind it was; `cuda_oom` reads it.
+Elsewhere the same lack of memory hides behind "not initialized" of cuBLAS or cuDNN; how much was free decides.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tonnage.diagnosis.classes import UNKNOWN
+from tonnage.diagnosis.families.cuda_oom import kind_of
+from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule, with_code
+
+
+def _torch_oom(read: Reading) -> Sign | None:
+    code, confidence = kind_of(read.statement, read.view)
+    return with_code(read.sign, code, confidence)
+
+
+_NOT_A_FAILURE = re.compile(r"not a failure|quota|Quota|429|device:CPU|allocator (?:mkl)?cpu")
+
+
+def _xla_oom(read: Reading) -> Sign | None:
+    """TensorFlow says the same words of attempts it recovers from, of host memory and of cloud quotas."""
+    return None if _NOT_A_FAILURE.search(read.statement.text) else read.sign
+
+
+_FREE = re.compile(
+    r"free ?memory:? ?([\d.]+) ?([MG])i?B|([\d.]+) ?([MG])i?B free|with ([\d.]+) ?([MG])i?B memory\)",
+    re.IGNORECASE,
+)
+_TOTAL = re.compile(
+    r"total ?memory:? ?([\d.]+) ?([MG])i?B|([\d.]+) ?([MG])i?B total capac|total capacity of ([\d.]+) ([MG])i?B",
+    re.IGNORECASE,
+)
+_SMI = re.compile(r"(\d+)MiB */ *(\d+)MiB")
+_PLENTY = 0.2
+
+
+def _masked(read: Reading) -> Sign | None:
+    """Out of memory unless the text shows that plenty was free: then a mismatch or a bad index is likelier."""
+    if re.search(r"device-side assert|illegal memory access", read.view.text):
+        return with_code(read.sign, "GPU-04", 0.8)
+    share = _free_share(read.view.text)
+    if share is not None and share > _PLENTY:
+        return with_code(read.sign, UNKNOWN, 0.6)
+    return read.sign
+
+
+def _free_share(text: str) -> float | None:
+    free, total = _FREE.search(text), _TOTAL.search(text)
+    if free and total:
+        return _mib(free) / max(_mib(total), 1.0)
+    used = _SMI.search(text)
+    return 1 - int(used[1]) / max(int(used[2]), 1) if used else None
+
+
+def _mib(found: re.Match[str]) -> float:
+    number, unit = (each for each in found.groups() if each is not None)
+    return float(number) * (1024 if unit.upper() == "G" else 1)
+
+
+_XID = {
+    "GPU-04": {13, 31, 32, 68, 69},
+    "GPU-06": {48, 63, 64, 92, 94, 95, 140, 171, 172},
+    "GPU-07": {61, 62, 74, 79, 109, 119, 120, 136, 137, 143, 154, 155, 158, 167, *range(144, 151)},
+}
+"""NVIDIA's catalogue by what is to blame; 43 and 45 only follow another one."""
+
+
+def _xid(read: Reading) -> Sign | None:
+    number = int(read.found[1])
+    code = next((code for code, numbers in _XID.items() if number in numbers), None)
+    return with_code(read.sign, code) if code else None
+
+
+FAMILY = Family(rules=(
+    # -- hardware, by the driver's log and by the error that carries it
+    rule("GPU-07", r"NVRM: Xid \([^)]*\): (\d+)", Tier.KERNEL, 0.95, weigh=_xid),
+    rule("GPU-07", r"\bXid (?:error )?(\d+)\b", Tier.KERNEL, 0.85, weigh=_xid),
+    rule("GPU-06", r"uncorrectable ECC error|ECC_UNCORRECTABLE|ECCUncorrectable|[Dd]ouble[- ][Bb]it ECC|"
+         r"[Uu]ncorrectable (?:memory|DRAM|SRAM)|row remap(?:ping)? (?:failure|pending)", Tier.KERNEL, 0.96),
+    rule("GPU-07", r"fallen off the bus|GPU is lost|GPU_IS_LOST|Unable to determine the device handle|"
+         r"unspecified launch failure|SXid|NVLink (?:fatal|error)|GPU requires reset|GSP (?:RPC )?(?:timeout|error)|"
+         r"Timeout .*waiting for RPC from GSP|RmInitAdapter failed", Tier.KERNEL, 0.93),
+    rule("GPU-08", r"Failed to initialize NVML: Unknown Error", Tier.ROOT, 0.93),
+    # -- the program on the device
+    rule("GPU-04", r"illegal memory access|device-side assert|misaligned address|CUDA error: invalid program counter|"
+         r"illegal instruction was encountered|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|"
+         r"cudaErrorAssert|\.cu:\d+:.*Assertion .* failed", Tier.ROOT, 0.92),
+    # -- memory
+    rule("GPU-01e", r"CUDA out of memory|torch(?:\.cuda)?\.OutOfMemoryError|HIP out of memory",
+         Tier.ROOT, 0.92, weigh=_torch_oom),
+    rule("GPU-02", r"RESOURCE_EXHAUSTED: (?:.*(?:[Oo]ut of memory|allocat|reserve|HBM|memory space)).*|"
+         r"(?:Resource exhausted|ResourceExhaustedError|ResourceExhausted): ?.*(?:OOM|allocat|memory).*|"
+         r"OOM when allocating tensor|Dst tensor is not initialized|BufferAssignment OOM|"
+         r"ran out of memory trying to allocate|Ran out of memory in memory space hbm|XlaRuntimeError.*[Oo]ut of memory",
+         Tier.ROOT, 0.92, weigh=_xla_oom),
+    rule("GPU-03", r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUDA error: out of memory|"
+         r"cudaErrorMemoryAllocation|Cuda failure (?:\d+ )?'?out of memory|CUDA_ERROR_OUT_OF_MEMORY|"
+         r"cuda(?:Malloc|runtime).*out of memory|cuda runtime error \(2\)", Tier.ROOT, 0.85, weigh=_masked),
+    rule("GPU-03", r"CUBLAS_STATUS_NOT_INITIALIZED|CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|"
+         r"CUSOLVER_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|CUFFT_(?:ALLOC_FAILED|INTERNAL_ERROR)",
+         Tier.ROOT, 0.6, weigh=_masked),
+    # -- driver and image
+    rule("GPU-09", r"driver version is insufficient|no kernel image is available|NVIDIA driver on your system is too old|"
+         r"Driver/library version mismatch|CUDA unknown error|No CUDA GPUs are available|"
+         r"no CUDA-capable device is detected|[Ff]ound no NVIDIA driver|Torch not compiled with CUDA enabled|"
+         r"is not compatible with the current PyTorch installation|unsupported toolchain|"
+         r"forward compatibility was attempted|libcuda\.so\S*: cannot open|unsatisfied condition: cuda|"
+         r"could not select device driver|nvidia-container-cli: (?:initialization|requirement|ldcache|mount) error|"
+         r"system (?:not yet initialized|has unsupported display driver)|invalid device function|"
+         r"invalid value for --gpu-architecture|cudaErrorInsufficientDriver|CUDA_ERROR_NO_DEVICE|"
+         r"cudaErrorNoKernelImageForDevice|unsupported gpu architecture", Tier.ROOT, 0.92),
+))  # fmt: skip

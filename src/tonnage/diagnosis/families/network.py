@@ -1,0 +1,69 @@
+"""Ranks that cannot reach each other, or say so because one of them is gone.
+
+Nearly every collective timeout is a victim's: the rank to look at is the one that is *not* in these lines. They are
+symptoms, believed only where nothing names a cause on any rank. Failing to meet at all (names, ports, rendezvous) is a
+cause of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule
+
+_WORK = re.compile(r"SeqNum=(\d+), OpType=(\w+)")
+_PENDING = re.compile(r"last enqueued (?:NCCL )?work: (\d+), last completed (?:NCCL )?work: (\d+)")
+_FAR_AHEAD = 25
+
+
+def _timeout(read: Reading) -> Sign | None:
+    """A victim's cry, unless ranks disagree about the operation: then their programs went different ways."""
+    works = {match.groups() for match in _WORK.finditer(read.view.text)}
+    ahead = [int(match[1]) - int(match[2]) for match in _PENDING.finditer(read.view.text)]
+    diverged = len(works) > 1 or any(count >= _FAR_AHEAD for count in ahead)
+    return replace(read.sign, is_root=diverged)
+
+
+_CUDA_FAULT = re.compile(r"watchdog thread terminated with exception: CUDA error")
+
+
+def _fault(read: Reading) -> Sign | None:
+    """A watchdog that reports a CUDA error is a messenger."""
+    return None if _CUDA_FAULT.search(read.statement.text) else read.sign
+
+
+FAMILY = Family(rules=(
+    rule("NET-01", r"Watchdog caught collective operation timeout|timed out in blocking wait|"
+         r"(?:failure|timeout\)?) detected by watchdog at work|Timeout at NCCL work|"
+         r"Timed out waiting \d+ms for (?:recv|send) operation|collective operation timeout|"
+         r"tensors were submitted to be reduced, gathered or broadcasted by subset of ranks|"
+         r"Some NCCL operations have failed or timed out", Tier.SYMPTOM, 0.85, is_root=False, weigh=_timeout),
+    rule("NET-02", r"watchdog got stuck for \d+ seconds|Heartbeat monitor timed out|"
+         r"Could not acquire GIL .*(?:watchdog|monitor)|terminating the process because.*heartbeat",
+         Tier.SYMPTOM, 0.85, is_root=None),
+    rule("NET-03", r"NET/IB ?: Got (?:completion|async event)|IBV_EVENT_QP_FATAL|"
+         r"ibv_\w+ failed|RDMA_CM_EVENT|local (?:protection|work queue) error|EFA.*(?:failed|error)",
+         Tier.SYMPTOM, 0.85, is_root=True),
+    rule("NET-03", r"ncclRemoteError|Connection closed by remote peer|remote process exit|"
+         r"(?:NCCL WARN|Gloo|gloo|socket|recv|send|[Rr]ank|TCPStore|c10d).{0,160}Connection reset by peer|"
+         r"Connection closed by peer \[|Socket Timeout.*nccl|NCCL WARN .*Connection (?:refused|timed out)|"
+         r"NCCL communicator was aborted|(?:recvValue|sendBytes|recvBytes) failed|Broken pipe.*(?:TCPStore|c10d)",
+         Tier.SYMPTOM, 0.75, is_root=False),
+    rule("NET-03", r"ncclSystemError|ncclInternalError|unhandled (?:system|cuda) error", Tier.EXIT, 0.55,
+         is_root=None, weigh=_fault),
+    rule("NET-04", r"(?:client socket|connect\(\)|TCP ?client).{0,40}timed out.*connect|"
+         r"trying to connect to \(|DistNetworkError|Rendezvous(?:Connection|Timeout|Closed|State)?Error|"
+         r"connection to the C10d store has failed|Timed out after .{0,20}waiting for clients|DistStoreError",
+         Tier.ROOT, 0.88, retry="after-fix"),
+    rule("NET-04", r"host not found|Name or service not known|Temporary failure in name resolution|"
+         r"(?:IPv[46] )?network addresses of \(.*cannot be retrieved|getaddrinfo failed|"
+         r"gethostby\w+ failed|Could not resolve host|no such host|server misbehaving|NameResolutionError",
+         Tier.ROOT, 0.88, retry="same"),
+    rule("NET-04", r"Address already in use|EADDRINUSE|errno: 98|\[Errno 98\]|failed to (?:listen|bind) (?:on|to)",
+         Tier.ROOT, 0.9, retry="same"),
+    rule("NET-04", r"Bootstrap : no socket interface found|No route to host|"
+         r"ORTE was unable to reliably start|ssh: connect to host .* (?:refused|timed out)|"
+         r"failed to recv, got 0 bytes|socketStartConnect: Connect to .* failed|"
+         r"(?:ConnectionRefusedError|\[Errno 111\]).*", Tier.ROOT, 0.75, retry="same"),
+))  # fmt: skip

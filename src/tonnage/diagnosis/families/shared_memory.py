@@ -1,0 +1,59 @@
+"""/dev/shm: too small, or only accused.
+
+torch prints "this might be caused by insufficient shared memory" for every bus error; a mapped file that was cut off on
+a network volume gives the same signal. So the size and use of /dev/shm, where anything tells it, decides.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule, with_code
+from tonnage.diagnosis.statements import View
+
+_DF = re.compile(r"^\S+ +([\d.]+)([KMGT])\S* +\S+ +\S+ +(\d+)% +/dev/shm")
+_ROOMY_BYTES = 2**30
+_HALF = 50
+
+
+def has_room(view: View) -> bool:
+    """Whether /dev/shm is known to have been large and less than half full."""
+    for record in view.evidence.records.values():
+        shm = record.get("shm") or {}
+        limit, usage = shm.get("limit") or shm.get("size"), shm.get("peak") or shm.get("usage")
+        if isinstance(limit, int) and isinstance(usage, int):
+            return limit >= _ROOMY_BYTES and usage * 100 < limit * _HALF
+    found = [match for each in view.statements if (match := _DF.search(each.text))]
+    return bool(found) and all(match[2] in "GT" and int(match[3]) < _HALF for match in found)
+
+
+def _bus_error(read: Reading) -> Sign | None:
+    return with_code(read.sign, "STO-04", 0.7) if has_room(read.view) else read.sign
+
+
+_SEMAPHORE = re.compile(
+    r"SemLock|multiprocessing/(?:synchronize|heap|shared_memory)|_posixshmem|/dev/shm|share_memory"
+)
+
+
+def _full(read: Reading) -> Sign | None:
+    """Errno 28 from a lock or a shared segment is /dev/shm, not a disk."""
+    around = read.before(8)
+    return read.sign if _SEMAPHORE.search(around) else None
+
+
+FAMILY = Family(rules=(
+    rule("MEM-06", r"Call to posix_fallocate failed ?: No space left|failed to extend \S*nccl\S* to \d+ bytes|"
+         r"Error while creating shared memory segment|"
+         r"NCCL WARN .*(?:/dev/shm|shared memory).*No space left", Tier.ROOT, 0.95),
+    rule("NET-05", r"Error while attaching to shared memory segment.*|"
+         r"NCCL WARN (?:Call to|Cuda failure).*(?:shm_open|open) failed ?: No such file", Tier.ROOT, 0.9),
+    rule("MEM-05", r"[Ii]nsufficient shared memory|out of shared memory|unable to write to file </torch_|"
+         r"unable to (?:open|mmap|resize|allocate) shared memory.*(?:No space|Cannot allocate|Bus|\(28\)|\(12\))|"
+         r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error|"
+         r"(?:shm_open|ftruncate|posix_fallocate).*(?:No space left|ENOSPC)|"
+         r"raise your shared memory limit", Tier.ROOT, 0.92, weigh=_bus_error),
+    rule("MEM-05", r"\[Errno 28\]|No space left on device", Tier.ROOT, 0.9, weigh=_full),
+    rule("MEM-05", r"exitcode ?: ?-7\b|exitCode: 135\b|Signal 7 \(SIGBUS\)|Bus error \(core dumped\)|code -7\b|"
+         r"exitCode: 249\b", Tier.EXIT, 0.6, weigh=_bus_error),
+))  # fmt: skip

@@ -1,0 +1,158 @@
+"""What a rule is: a text that some program prints, the class it speaks for, and how far it can be believed.
+
+Rules are data. `tier` is the decision order: who may be believed before whom. A rule that needs its surroundings (how
+full /dev/shm was, which function was running) has `weigh`, which may change the class, or withdraw it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from tonnage.diagnosis.finding import Line, Retry
+from tonnage.diagnosis.statements import Kind, Statement, View
+
+
+class Tier(IntEnum):
+    """Who is believed first."""
+
+    OURS = 0
+    """What Tonnage or its agent did itself."""
+    CONTROL_PLANE = 1
+    """Texts fixed in Kubernetes' source: they cannot lie."""
+    RUNTIME = 2
+    """OOMKilled, or the cgroup's own count of kills."""
+    KERNEL = 3
+    """The kernel's and the GPU driver's log."""
+    ROOT = 4
+    """A framework's exception that names its cause."""
+    PROGRAM = 5
+    """Any other exception of the program."""
+    SYMPTOM = 6
+    """What other ranks cry when one is gone."""
+    EXIT = 7
+    """Exit codes and signals alone."""
+    WRAPPER = 8
+    """Somebody says that something failed, not what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """One reading of one piece of evidence."""
+
+    code: str
+    tier: Tier
+    confidence: float
+    lines: tuple[Line, ...]
+    node: int | None = None
+    order: int = 0
+    when: dt.datetime | None = None
+    retry: Retry | None = None
+    """Only where the rule knows better than its class."""
+    is_root: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sign in its surroundings, for rules that need them."""
+
+    sign: Sign
+    found: re.Match[str]
+    statement: Statement
+    view: View
+
+    def before(self, count: int) -> str:
+        """The lines that lead to it and its own."""
+        return "\n".join((*self.view.before(self.statement, count), self.statement.text))
+
+    def after(self, count: int) -> str:
+        """Its own line and those that follow."""
+        return "\n".join((self.statement.text, *self.view.after(self.statement, count)))
+
+
+Weigh = Callable[[Reading], Sign | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """See the module; the pattern is searched in each statement."""
+
+    code: str
+    pattern: re.Pattern[str]
+    tier: Tier
+    confidence: float = 0.9
+    kinds: frozenset[Kind] | None = None
+    retry: Retry | None = None
+    is_root: bool | None = True
+    weigh: Weigh | None = None
+
+
+def no_signs(view: View) -> Iterable[Sign]:  # noqa: ARG001 - the shape every family's `signs` has
+    """For families whose evidence is all text."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What one file knows: texts, and what it reads from numbers and objects."""
+
+    rules: tuple[Rule, ...] = ()
+    signs: Callable[[View], Iterable[Sign]] = no_signs
+
+
+def rule(code: str, pattern: str, tier: Tier, confidence: float = 0.9, **more: object) -> Rule:
+    """A rule from its pattern's text."""
+    return Rule(code=code, pattern=re.compile(pattern), tier=tier, confidence=confidence, **more)  # type: ignore[arg-type]
+
+
+def apply(rules: Iterable[Rule], view: View) -> Iterator[Sign]:
+    """Every sign the rules find."""
+    for each in rules:
+        if each.pattern.search(view.text) is None:
+            continue
+        for statement in view.statements:
+            if (sign := _read(each, statement, view)) is not None:
+                yield sign
+
+
+_NOISE = re.compile(
+    r"Exception ignored in|\b(?:User|Future|Deprecation|Runtime|Resource)Warning\b|resource_tracker|__del__"
+    r"|destroy_process_group\(\) was not called"
+)
+"""Teardown noise and warnings: true, and never the cause."""
+
+
+def _read(each: Rule, statement: Statement, view: View) -> Sign | None:
+    if each.kinds is not None and statement.kind not in each.kinds:
+        return None
+    if statement.kind == "log" and _NOISE.search(statement.text):
+        return None
+    found = each.pattern.search(statement.text)
+    if found is None:
+        return None
+    sign = Sign(
+        code=each.code,
+        tier=each.tier,
+        confidence=each.confidence,
+        lines=(line_of(statement),),
+        node=statement.node,
+        order=statement.order,
+        when=statement.when,
+        retry=each.retry,
+        is_root=each.is_root,
+    )
+    return sign if each.weigh is None else each.weigh(Reading(sign, found, statement, view))
+
+
+def line_of(statement: Statement) -> Line:
+    """The statement as evidence to show."""
+    text = statement.text.strip()
+    return Line(statement.source, text if len(text) <= 400 else f"{text[:399]}…")
+
+
+def with_code(sign: Sign, code: str, confidence: float | None = None) -> Sign:
+    """The same sign read as another class."""
+    return replace(sign, code=code, confidence=sign.confidence if confidence is None else confidence)

@@ -1,0 +1,174 @@
+"""What people read of a run's life: a death, what it cost, what comes next. From values to text, nothing else.
+
+11:42:07  rank 5 OOM-killed: over its own limit   RAM 260.0 of 260 GiB
+          cause  ...
+          lost   96 s of work ($1.60): checkpoint at step 9,120 is whole
+11:42:09  attempt 2: 320 GiB (peak 260 + what it grows until the end), from step 9,120
+11:43:31  resumed from step 9,120, running
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from tonnage.running.actions import GiveUp, Launch, Stop, Suspend, Tell
+from tonnage.running.attempts import Attempt, Cause, Ending
+from tonnage.units import format_bytes
+
+_CAUSES: Mapping[Cause, str] = {
+    "preemption": "preemption",
+    "spot": "a spot reclaim",
+    "eviction": "an eviction",
+    "node": "a lost node",
+    "host_oom": "OOM (RAM)",
+    "gpu_oom": "OOM (GPU memory)",
+    "network": "a network failure",
+    "storage": "a storage failure",
+    "hang": "a hang",
+    "unknown": "an unexplained end",
+    "code": "the program's own error",
+    "deadline": "its deadline",
+    "budget": "its budget",
+    "stopped": "a stop",
+}
+_FIELDS = {"host_oom": "hostOOM", "gpu_oom": "gpuOOM"}
+_GIB = 2**30
+
+
+def death(attempt: Attempt, ending: Ending, *, price_per_hour: int | None = None) -> list[str]:
+    """What happened, the cause where it says more, and what was lost: up to three lines without their times."""
+    first = ending.summary or cause(ending)
+    if ending.cause == "host_oom" and ending.peak is not None:
+        first = f"{first}   {ram(ending.peak, attempt.size.memory)}"
+    lines = [first]
+    if (why := _explained(ending)) is not None:
+        lines.append(f"cause  {why}")
+    lines.append(f"lost   {lost(ending, price_per_hour)}")
+    return lines
+
+
+def lost(ending: Ending, price_per_hour: int | None = None) -> str:
+    """The work since the newest whole checkpoint, with its price."""
+    if ending.lost_seconds is None:
+        amount = "an unknown amount of work"
+    elif ending.lost_seconds <= 0:
+        amount = "nothing"
+    else:
+        cost = f" ({price(ending.lost_seconds, price_per_hour)})" if price_per_hour else ""
+        amount = f"{duration(ending.lost_seconds)} of work{cost}"
+    if ending.safe_step is None:
+        return f"{amount}: there is no checkpoint"
+    return f"{amount}: checkpoint at step {ending.safe_step:,} is whole"
+
+
+def next_attempt(launch: Launch, safe_step: int | None) -> str:
+    """The attempt that follows, its size with the reason, and where it goes on."""
+    where = "from the beginning" if safe_step is None else f"from step {safe_step:,}"
+    return f"attempt {launch.number}: {launch.why}, {where}"
+
+
+def resumed(step: int | None) -> str:
+    """That it runs again."""
+    return "began anew, running" if step is None or step < 0 else f"resumed from step {step:,}, running"
+
+
+def finished(attempt: Attempt, ending: Ending) -> str:
+    """That it is done, and in how many attempts."""
+    attempts = "1 attempt" if attempt.number == 1 else f"{attempt.number} attempts"
+    step = f" at step {ending.step:,}" if ending.step is not None else ""
+    remark = f": {ending.summary}" if ending.summary else ""
+    return f"finished{step} in {attempts}{remark}"
+
+
+def given_up(action: GiveUp) -> list[str]:
+    """Why no attempt follows, and what to try."""
+    code = f"  {action.code}" if action.code else ""
+    return [f"given up: {action.why}{code}", *([f"try    {action.hint}"] if action.hint else [])]
+
+
+def told(action: Stop | Suspend | Tell) -> str:
+    """One line of what is done to a live attempt."""
+    match action:
+        case Stop(why=why):
+            return f"stopping: {why}"
+        case Suspend(why=why):
+            return f"suspended: {why}"
+        case Tell(text=text):
+            return text
+
+
+def cause(ending: Ending) -> str:
+    """The cause in words."""
+    return _CAUSES[ending.cause] if ending.cause is not None else "its end"
+
+
+def field_of(name: Cause) -> str:
+    """The cause as the document spells it under `retries`."""
+    return _FIELDS.get(name, name)
+
+
+def ram(used: int, limit: int | None) -> str:
+    """RAM of its limit, in one unit.
+
+    >>> ram(260 * 2**30, 260 * 2**30), ram(3 * 2**20, None)
+    ('RAM 260.0 of 260 GiB', 'RAM 3 MiB')
+    """
+    if limit is None:
+        return f"RAM {format_bytes(used)}"
+    for unit, size in (("GiB", _GIB), ("MiB", 2**20), ("KiB", 1024)):
+        if limit >= size:
+            whole = (
+                f"{limit / size:,.0f}" if limit % size == 0 or limit >= 100 * size else f"{limit / size:,.1f}"
+            )
+            return f"RAM {used / size:,.1f} of {whole} {unit}"
+    return f"RAM {used} of {limit} B"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(96), duration(7_380), duration(0.4), duration(200_000)
+    ('96 s', '2 h 3 min', '0.4 s', '2 d 8 h')
+    """
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def money(micro_dollars: int) -> str:
+    """Dollars for people.
+
+    >>> money(1_600_000), money(2_400_000_000), money(4_000)
+    ('$1.60', '$2,400', '$0.004')
+    """
+    dollars = micro_dollars / 1e6
+    if abs(dollars) >= 100:
+        return f"${dollars:,.0f}"
+    return f"${dollars:,.2f}" if abs(dollars) >= 0.01 or dollars == 0 else f"${dollars:.1g}"
+
+
+def price(seconds: float, price_per_hour: int) -> str:
+    """What this much time of the whole gang costs."""
+    return money(round(seconds * price_per_hour / 3600))
+
+
+def clock(when: dt.datetime) -> str:
+    """The time of day that lines begin with."""
+    return f"{when:%H:%M:%S}"
+
+
+def _explained(ending: Ending) -> str | None:
+    """What made memory run out, where the record shows it."""
+    if ending.cause != "host_oom" or not ending.growth_per_second or ending.growth_per_second <= 0:
+        return None
+    return f"RAM grew by {format_bytes(ending.growth_per_second * 3600)} per hour"
