@@ -23,6 +23,7 @@ from tonnage.cluster.shapes import node_from_shape, parse_node_shapes
 from tonnage.cluster.snapshot import Gap, Snapshot
 from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate, Guard, Interval, Mode, Part
+from tonnage.planning.answers import Plan
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.sources import Figure, PodFigures, Sources
@@ -293,3 +294,8 @@ def loose(
         spec=spec,
         status=status or {},
     )
+
+
+def changes(plan: Plan) -> list[str]:
+    """What the verdict would change."""
+    return [change.what for change in plan.verdict.changes]

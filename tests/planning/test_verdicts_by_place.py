@@ -1,0 +1,144 @@
+"""Where a run fits, now and empty, and what quotas, limits and queues say to it."""
+
+from __future__ import annotations
+
+from plan_builders import (
+    GPU,
+    AnEstimator,
+    a_busy_pod,
+    a_limit_range,
+    a_pod,
+    a_quota,
+    a_snapshot,
+    a_workload,
+    changes,
+    loose,
+    nodes,
+    sources,
+    train,
+)
+
+from tonnage.planning.plan import make_plan
+
+
+def test_what_others_hold_makes_it_wait_not_misfit() -> None:
+    busy = [a_busy_pod(f"8xh100-{index}", 1) for index in range(6)]
+    plan = make_plan(a_workload(run=train()), sources(AnEstimator()), snapshot=a_snapshot(pods=busy))
+
+    assert plan.verdict.kind == "fits"
+    assert plan.placement is not None
+    assert not plan.placement.now.fits
+    assert plan.placement.empty.fits
+
+
+def test_a_taint_nobody_tolerates_is_named_and_the_change_is_checked() -> None:
+    pod = a_pod(8, tolerations=[])
+    plan = make_plan(a_workload(pod=pod), sources(), snapshot=a_snapshot())
+
+    assert changes(plan) == [f"tolerate {GPU}=present:NoSchedule"]
+    assert plan.verdict.changes[0].effect == "6 nodes would take it"
+
+
+def test_a_label_no_node_has_is_named() -> None:
+    pod = a_pod(8, nodeSelector={"gpu": "true"})
+    plan = make_plan(a_workload(pod=pod), sources(), snapshot=a_snapshot())
+
+    assert changes(plan) == ["drop the node selector gpu=true"]
+
+
+def test_pods_larger_than_any_node_are_cut_up() -> None:
+    plan = make_plan(
+        a_workload(gpus=16, run=train()), sources(AnEstimator()), snapshot=a_snapshot("8xh100=2")
+    )
+
+    assert changes(plan) == ["nodes: 2, gpus: 8 x h100"]
+
+
+def test_more_pods_than_nodes_are_counted() -> None:
+    plan = make_plan(
+        a_workload(count=4, run=train()), sources(AnEstimator()), snapshot=a_snapshot("8xh100=3")
+    )
+
+    assert changes(plan) == ["nodes: 3"]
+
+
+def test_a_gpu_too_small_for_the_step_is_marked_though_the_pod_would_go_there() -> None:
+    plan = make_plan(
+        a_workload(types=(), run=train()),
+        sources(AnEstimator()),
+        snapshot=a_snapshot("8xa100-40=1,8xh100=1"),
+    )
+    assert plan.placement is not None
+    marks = {group.gpu: group.memory_fits for group in plan.placement.groups}
+
+    assert marks == {"a100-40": False, "h100": True}
+
+
+def test_a_quota_used_up_by_others_makes_it_wait() -> None:
+    quota = a_quota({f"requests.{GPU}": "16"}, {f"requests.{GPU}": "12"})
+    plan = make_plan(a_workload(), sources(), snapshot=a_snapshot(quotas=(quota,)))
+
+    assert [wall.standing for wall in plan.walls] == ["wait"]
+    assert plan.verdict.kind == "fits"
+
+
+def test_a_quota_smaller_than_the_gang_never_lets_it_in() -> None:
+    quota = a_quota({f"requests.{GPU}": "12"})
+    plan = make_plan(a_workload(count=2), sources(), snapshot=a_snapshot(quotas=(quota,)))
+
+    assert plan.verdict.kind == "cannot fit"
+    assert plan.verdict.reasons == (f"quota wall: you ask 16 of requests.{GPU}, the wall is 12",)
+
+
+def test_a_limit_range_refuses_in_the_api_servers_words() -> None:
+    plan = make_plan(
+        a_workload(pod=a_pod(8, memory="2Ti")),
+        sources(),
+        snapshot=a_snapshot("8xh100=6", limit_ranges=(a_limit_range(max={"memory": "1Ti"}),)),
+    )
+
+    assert plan.verdict.kind == "cannot fit"
+    assert "maximum memory usage per Container is 1Ti" in " ".join(plan.verdict.reasons)
+
+
+def test_quotas_of_other_namespaces_do_not_matter() -> None:
+    quota = a_quota({f"requests.{GPU}": "1"}, namespace="other")
+
+    assert make_plan(a_workload(), sources(), snapshot=a_snapshot(quotas=(quota,))).walls == ()
+
+
+def test_queues_are_asked_when_there_are_any() -> None:
+    group = {
+        "coveredResources": [GPU],
+        "flavors": [{"name": "h100", "resources": [{"name": GPU, "nominalQuota": 8, "borrowingLimit": 24}]}],
+    }
+    lending = {
+        "coveredResources": [GPU],
+        "flavors": [{"name": "h100", "resources": [{"name": GPU, "nominalQuota": 16}]}],
+    }
+
+    def standing(used: int, asked: int, lent: int = 0) -> tuple[str, str]:
+        def usage(total: int) -> dict[str, object]:
+            return {"flavorsReservation": [{"name": "h100", "resources": [{"name": GPU, "total": total}]}]}
+
+        snapshot = a_snapshot(
+            nodes("8xh100=9"),
+            local_queues=(loose("LocalQueue", "research", {"clusterQueue": "cq"}, namespace="team"),),
+            cluster_queues=(
+                loose("ClusterQueue", "cq", {"cohortName": "all", "resourceGroups": [group]}, usage(used)),
+                loose(
+                    "ClusterQueue", "other", {"cohortName": "all", "resourceGroups": [lending]}, usage(lent)
+                ),
+            ),
+        )
+        workload = a_workload(count=asked // 8, queue="research")
+        (wall,) = make_plan(workload, sources(), snapshot=snapshot).walls
+        return wall.standing, wall.text
+
+    assert standing(0, 8)[0] == "open"
+    assert standing(8, 8) == (
+        "open",
+        f"queue research uses 8 of 8+16 {GPU}; 8 would be borrowed and can be taken back",
+    )
+    assert standing(8, 16, lent=8)[0] == "wait"
+    assert standing(0, 32)[0] == "never"
