@@ -12,7 +12,7 @@ from tonnage.planning.ground import Ground
 from tonnage.planning.placing import Wanted
 from tonnage.planning.pods import wanted
 from tonnage.planning.queues import ask_queue
-from tonnage.planning.walls import NamespaceAnswer, Wall, ask_namespace
+from tonnage.planning.walls import NamespaceAnswer, ask_namespace
 from tonnage.planning.workload import Workload
 
 NO_CLUSTER = Snapshot(taken_at=dt.datetime(1970, 1, 1, tzinfo=dt.UTC), source="")
@@ -27,8 +27,9 @@ def ask_walls(workload: Workload, ground: Ground | None) -> NamespaceAnswer:
     if not snapshot.priority_classes:
         roles = [_unranked(role) for role in roles]
     answer = ask_namespace(roles, workload.namespace, snapshot)
-    queue: Wall | None = ask_queue(workload.queue, workload.namespace, answer.roles, snapshot)
-    return replace(answer, walls=(*answer.walls, queue)) if queue is not None else answer
+    queued = ask_queue(workload.queue, workload.namespace, answer.roles, snapshot)
+    walls = answer.walls if queued.wall is None else (*answer.walls, queued.wall)
+    return replace(answer, roles=queued.roles, walls=walls)
 
 
 def _unranked(role: Wanted) -> Wanted:

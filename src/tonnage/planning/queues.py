@@ -1,9 +1,12 @@
 """What Kueue's queues would say: is there quota for the whole run now, by borrowing, later, or never?
 
-The arithmetic is Kueue's own for one run against the cohort as it stands: a queue may use its nominal quota,
-and beyond it what others of the cohort leave unused, up to its borrowing limit and their lending limits. Not
-asked here: fair sharing, preemption of others, topology, nested cohorts and admission checks; a queue that
-has those is said to have them.
+A run takes one flavor for each group of resources: the first that has room, of those whose labels its node selector
+and affinity allow and whose taints it tolerates. The arithmetic is Kueue's own (`queue_quota`), nested cohorts
+included. Quota that is the queue's own but lent out is taken back at once where the queue may reclaim it from anyone.
+Not asked here: fair sharing, preemption by priority, topology and admission checks; a queue that has checks is said
+to have them.
+
+Once admitted, pods carry their flavor's labels and tolerations, so these are put on before nodes are asked.
 """
 
 from __future__ import annotations
@@ -12,46 +15,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
+from tonnage.cluster.objects import Pod, Toleration
 from tonnage.cluster.objects.loose import Loose
+from tonnage.cluster.objects.meta import LabelSelector
+from tonnage.cluster.objects.node import Taint
 from tonnage.cluster.scheduling.facts import incoming_requests
+from tonnage.cluster.scheduling.selecting import required_node_selector, selector_of, term_matches
+from tonnage.cluster.scheduling.tainting import REPELLING, tolerated
 from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
 from tonnage.planning.placing import Wanted
+from tonnage.planning.queue_quota import Holder, holder_of, maps
 from tonnage.planning.walls import Standing, Wall
-from tonnage.units import Quantity, try_quantity
 
 DEFAULT_QUEUE = "default"
-_UNLIMITED = 2**63
+"""A LocalQueue of this name takes in whoever names none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """One resource of one flavor of a queue, in the scheduler's units (cpu in thousandths)."""
+class Queued:
+    """Where the run stands in its queue, and the pods as the queue would let them go."""
 
-    nominal: int
-    borrowing: int
-    lending: int
-    used: int
-
-    @property
-    def lent_at_most(self) -> int:
-        """What others may take of it now."""
-        return max(0, min(self.lending, self.nominal - self.used))
+    wall: Wall | None
+    roles: tuple[Wanted, ...]
 
 
-def ask_queue(queue: str, namespace: str, roles: Sequence[Wanted], snapshot: Snapshot) -> Wall | None:
-    """Where the run would stand in its queue; nothing where no queue is asked for or there is no Kueue."""
+@dataclass(frozen=True, slots=True, order=True)
+class _Answer:
+    """How one flavor answers: 0 from its own quota, 1 after taking it back, 2 by borrowing, 3 later, 4 never."""
+
+    grade: int
+    standing: Standing = "open"
+    text: str = ""
+    flavor: str = ""
+
+
+def ask_queue(queue: str, namespace: str, roles: Sequence[Wanted], snapshot: Snapshot) -> Queued:
+    """Where the run would stand in its queue; no wall where no queue is asked for or there is no Kueue."""
     local = _find(snapshot.local_queues, queue or DEFAULT_QUEUE, namespace)
     if local is None:
-        return _without_queue(queue, namespace, snapshot)
-    name = str(local.spec.get("clusterQueue", ""))
+        return Queued(_without_queue(queue, namespace, snapshot), tuple(roles))
+    name, shown = str(local.spec.get("clusterQueue", "")), local.metadata.name
     cluster_queue = _find(snapshot.cluster_queues, name)
-    shown = local.metadata.name
     if cluster_queue is None:
         text = f"queue {shown} leads to cluster queue {name}, which is not there"
-        return Wall(kind="queue", name=shown, standing="never", text=text)
+        return Queued(Wall(kind="queue", name=shown, standing="never", text=text), tuple(roles))
+    if not _lets_in(cluster_queue, namespace, snapshot):
+        text = f"queue {shown}: cluster queue {name} takes nothing from namespace {namespace}"
+        return Queued(Wall(kind="queue", name=shown, standing="never", text=text), tuple(roles))
     if closed := _closed(local, cluster_queue):
-        return Wall(kind="queue", name=shown, standing="wait", text=f"queue {shown} is closed: {closed}")
-    return _judge(shown, cluster_queue, _asked(roles), snapshot)
+        text = f"queue {shown} is closed: {closed}"
+        return Queued(Wall(kind="queue", name=shown, standing="wait", text=text), tuple(roles))
+    return _judge(shown, cluster_queue, roles, snapshot)
 
 
 def _without_queue(queue: str, namespace: str, snapshot: Snapshot) -> Wall | None:
@@ -73,88 +90,153 @@ def _closed(local: Loose, cluster_queue: Loose) -> str:
         policy = item.spec.get("stopPolicy")
         if policy in ("Hold", "HoldAndDrain"):
             return f"stopPolicy {policy}"
-        for condition in _maps(item.status.get("conditions")):
+        for condition in maps(item.status.get("conditions")):
             if condition.get("type") == "Active" and condition.get("status") == "False":
                 return str(condition.get("message") or condition.get("reason") or "not active")
     return ""
 
 
-def _judge(shown: str, queue: Loose, asked: Mapping[str, int], snapshot: Snapshot) -> Wall:
+def _lets_in(queue: Loose, namespace: str, snapshot: Snapshot) -> bool:
+    """Whether the queue's namespace selector picks the namespace; one without a selector picks none."""
+    written = queue.spec.get("namespaceSelector")
+    found = next((item for item in snapshot.namespaces if item.metadata.name == namespace), None)
+    if not isinstance(written, dict) or not written or found is None:
+        return isinstance(written, dict) or "namespaceSelector" not in queue.spec
+    try:
+        selector = selector_of(msgspec.convert(written, LabelSelector))
+    except msgspec.ValidationError:
+        return True
+    return selector.matches({"kubernetes.io/metadata.name": namespace, **found.metadata.labels})
+
+
+def _judge(shown: str, queue: Loose, roles: Sequence[Wanted], snapshot: Snapshot) -> Queued:
     """The best answer any choice of flavors gives: one flavor for each group of resources."""
-    cohort = _cohort_of(queue)
-    others = [
-        item
-        for item in snapshot.cluster_queues
-        if cohort and _cohort_of(item) == cohort and item.metadata.name != queue.metadata.name
-    ]
-    worst: tuple[int, Standing, str] = (0, "open", "")
+    asked = _asked(roles)
+    worst = _Answer(0)
     covered: set[str] = set()
-    for group in _maps(queue.spec.get("resourceGroups")):
+    chosen: list[str] = []
+    for group in maps(queue.spec.get("resourceGroups")):
         names = [name for name in asked if name in set(map(str, group.get("coveredResources") or ()))]
         covered.update(names)
-        flavors = [str(flavor.get("name")) for flavor in _maps(group.get("flavors"))]
-        answers = [_flavor_answer(queue, others, flavor, names, asked) for flavor in flavors]
-        if names and answers:
-            worst = max(worst, min(answers))
+        if not names:
+            continue
+        answers = _group_answers(queue, group, names, roles, snapshot)
+        if not answers:
+            text = f"queue {shown} has no flavor that the pods' node selector and tolerations allow"
+            return Queued(Wall(kind="queue", name=shown, standing="never", text=text), tuple(roles))
+        best = min(answers, key=lambda answer: answer.grade)
+        worst = max(worst, best, key=lambda answer: answer.grade)
+        chosen.append(best.flavor)
     missing = [name for name in asked if name not in covered]
     if missing:
         text = f"queue {shown} gives no {', '.join(missing)}"
-        return Wall(kind="queue", name=shown, standing="never", text=text)
+        return Queued(Wall(kind="queue", name=shown, standing="never", text=text), tuple(roles))
+    standing, text = _behind(queue, worst)
+    wall = Wall(kind="queue", name=shown, standing=standing, text=f"queue {shown} {text}")
+    return Queued(wall, tuple(_admitted(role, chosen, snapshot) for role in roles))
+
+
+def _behind(queue: Loose, answer: _Answer) -> tuple[Standing, str]:
+    """The answer with who waits already, and what else is asked before admission."""
+    standing, text = answer.standing, answer.text or "has room"
     pending = int(queue.status.get("pendingWorkloads") or 0)
-    ahead = f"; {pending} already waiting" if pending else ""
-    text = worst[2] or "has room"
-    return Wall(kind="queue", name=shown, standing=worst[1], text=f"queue {shown} {text}{ahead}")
+    if pending:
+        text += f"; {pending} already waiting"
+        if queue.spec.get("queueingStrategy") == "StrictFIFO" and standing == "open":
+            standing, text = "wait", f"{text}, and it is strict: first come, first served"
+    if queue.spec.get("admissionChecks") or queue.spec.get("admissionChecksStrategy"):
+        text += "; its admission checks are not asked here"
+    return standing, text
 
 
-def _flavor_answer(
-    queue: Loose, others: Iterable[Loose], flavor: str, names: Iterable[str], asked: Mapping[str, int]
-) -> tuple[int, Standing, str]:
-    """How one flavor answers for its resources, the worst of them: 0 nominal, 1 borrows, 2 waits, 3 never."""
-    worst: tuple[int, Standing, str] = (0, "open", "")
-    for name in names:
-        own = _quota(queue, flavor, name)
-        rest = [_quota(item, flavor, name) for item in others]
-        worst = max(worst, _stand(own, rest, name, asked[name]))
-    return worst
+def _group_answers(
+    queue: Loose, group: Mapping[str, Any], names: Sequence[str], roles: Sequence[Wanted], snapshot: Snapshot
+) -> list[_Answer]:
+    """What each flavor of a group says that the pods may have, in the order they are tried."""
+    asked = _asked(roles)
+    flavors = [str(flavor.get("name")) for flavor in maps(group.get("flavors"))]
+    known = {name: _find(snapshot.flavors, name) for name in flavors}
+    keys = {key for item in known.values() if item is not None for key in item.spec.get("nodeLabels") or {}}
+    found = []
+    for name in flavors:
+        item = known[name]
+        if item is not None and not all(_may_have(role.pod, item, keys) for role in roles):
+            continue
+        worst = _Answer(0, flavor=name)
+        for resource in names:
+            holder = holder_of(queue, snapshot.cluster_queues, snapshot.cohorts, name, resource)
+            answer = _stand(holder, queue, resource, asked[resource], name)
+            worst = max(worst, answer, key=lambda one: one.grade)
+        found.append(worst)
+    return found
 
 
-def _stand(own: Quota, others: Sequence[Quota], name: str, asked: int) -> tuple[int, Standing, str]:
-    lendable = sum(min(quota.lending, quota.nominal) for quota in others)
-    most = own.nominal + min(own.borrowing, lendable)
+def _stand(own: Holder, queue: Loose, name: str, asked: int, flavor: str) -> _Answer:
+    most, available = own.at_most(), own.available()
     use = f"uses {_shown(name, own.used)} of {_shown(name, own.nominal)} {name}"
     if most > own.nominal:
         use = f"uses {_shown(name, own.used)} of {_shown(name, own.nominal)}+{_shown(name, most - own.nominal)} {name}"
     if asked > most:
-        return 3, "never", f"can never give {_shown(name, asked)} {name}: at most {_shown(name, most)}"
-    if own.used + asked <= own.nominal:
-        return 0, "open", use
-    free = max(0, own.nominal - own.used) + sum(quota.lent_at_most for quota in others)
-    if asked <= free and own.used + asked <= own.nominal + own.borrowing:
+        text = f"can never give {_shown(name, asked)} {name}: at most {_shown(name, most)}"
+        return _Answer(4, "never", text, flavor)
+    is_within = own.used + asked <= own.nominal
+    if asked <= available:
+        if is_within:
+            return _Answer(0, "open", use, flavor)
         borrowed = own.used + asked - max(own.nominal, own.used)
-        return 1, "open", f"{use}; {_shown(name, borrowed)} would be borrowed and can be taken back"
-    return 2, "wait", f"{use}, you ask {_shown(name, asked)}"
+        return _Answer(
+            2, "open", f"{use}; {_shown(name, borrowed)} would be borrowed and can be taken back", flavor
+        )
+    if is_within and _reclaims(queue):
+        short = asked - max(0, available)
+        return _Answer(
+            1, "open", f"{use}; {_shown(name, short)} of it is lent out and would be taken back", flavor
+        )
+    lent = "; others have borrowed it" if is_within else ""
+    return _Answer(3, "wait", f"{use}, you ask {_shown(name, asked)}{lent}", flavor)
 
 
-def _quota(queue: Loose, flavor: str, resource: str) -> Quota:
-    nominal = borrowing = lending = 0
-    for group in _maps(queue.spec.get("resourceGroups")):
-        for item in _maps(group.get("flavors")):
-            for line in _maps(item.get("resources")) if item.get("name") == flavor else ():
-                if line.get("name") == resource:
-                    nominal = _amount(resource, line.get("nominalQuota"))
-                    borrowing = _amount(resource, line.get("borrowingLimit"), missing=_UNLIMITED)
-                    lending = _amount(resource, line.get("lendingLimit"), missing=_UNLIMITED)
-    if not _cohort_of(queue):
-        borrowing = lending = 0
-    return Quota(nominal, borrowing, lending, _used(queue, flavor, resource))
+def _reclaims(queue: Loose) -> bool:
+    """Whether it takes its own quota back from whoever borrowed it, whatever their priority."""
+    preemption = queue.spec.get("preemption")
+    return isinstance(preemption, dict) and preemption.get("reclaimWithinCohort") == "Any"
 
 
-def _used(queue: Loose, flavor: str, resource: str) -> int:
-    for item in _maps(queue.status.get("flavorsReservation")):
-        for line in _maps(item.get("resources")) if item.get("name") == flavor else ():
-            if line.get("name") == resource:
-                return _amount(resource, line.get("total"))
-    return 0
+def _may_have(pod: Pod, flavor: Loose, keys: set[str]) -> bool:
+    """Whether the pod's node selector and affinity allow the flavor's labels, and it bears the flavor's taints."""
+    labels = {str(key): str(value) for key, value in (flavor.spec.get("nodeLabels") or {}).items()}
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items() if key in keys):
+        return False
+    required = required_node_selector(pod)
+    if required is not None:
+        terms = [
+            replace(
+                term, match_expressions=tuple(line for line in term.match_expressions if line.key in keys)
+            )
+            for term in required.node_selector_terms
+        ]
+        if not any(not term.match_expressions or term_matches(term, labels, "") for term in terms):
+            return False
+    bears = (*pod.spec.tolerations, *_tolerations(flavor))
+    taints = [msgspec.convert(dict(taint), Taint) for taint in maps(flavor.spec.get("nodeTaints"))]
+    return all(taint.effect not in REPELLING or tolerated(bears, taint) for taint in taints)
+
+
+def _admitted(role: Wanted, flavors: Iterable[str], snapshot: Snapshot) -> Wanted:
+    """The pods with what their flavors put on them."""
+    spec = role.pod.spec
+    selector, tolerations = dict(spec.node_selector), list(spec.tolerations)
+    for name in flavors:
+        item = _find(snapshot.flavors, name)
+        if item is not None:
+            selector |= {str(key): str(value) for key, value in (item.spec.get("nodeLabels") or {}).items()}
+            tolerations += [one for one in _tolerations(item) if one not in tolerations]
+    changed = replace(spec, node_selector=selector, tolerations=tuple(tolerations))
+    return Wanted(role.name, replace(role.pod, spec=changed), role.count)
+
+
+def _tolerations(flavor: Loose) -> tuple[Toleration, ...]:
+    return tuple(msgspec.convert(dict(one), Toleration) for one in maps(flavor.spec.get("tolerations")))
 
 
 def _asked(roles: Sequence[Wanted]) -> dict[str, int]:
@@ -177,27 +259,12 @@ def _asked(roles: Sequence[Wanted]) -> dict[str, int]:
 def _shown(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{amount / 1000:,.0f}"
-    if resource == "memory":
+    if resource in ("memory", "ephemeral-storage"):
         return f"{amount / 2**30:,.0f} GiB"
     return f"{amount:,}"
-
-
-def _amount(resource: str, value: Any, *, missing: int = 0) -> int:
-    if value is None:
-        return missing
-    quantity = try_quantity(str(value)) or Quantity(0)
-    return quantity.milli() if resource == "cpu" else quantity.value()
-
-
-def _cohort_of(queue: Loose) -> str:
-    return str(queue.spec.get("cohortName") or queue.spec.get("cohort") or "")
 
 
 def _find(items: Iterable[Loose], name: str, namespace: str = "") -> Loose | None:
     return next(
         (item for item in items if item.metadata.name == name and item.metadata.namespace == namespace), None
     )
-
-
-def _maps(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
