@@ -83,12 +83,19 @@ class _Teller:
             return "sharing"
         if label == "pipeline":
             return "other micro-batches"
+        if label in self.weights and (category == "activation" or self._is_cast(slot, category)):
+            return "cast weights"
         if category == "activation":
-            if label in self.weights:
-                return "cast weights"
             module = self.modules[tape.block_modules[slot]]
             return "head and loss" if module.startswith(ENDS) else "activations"
         return NAMES[category]
+
+    def _is_cast(self, slot: int, category: str) -> bool:
+        """Whether autocast made it on the way forward: nothing is saved under checkpointing, but the cache keeps it."""
+        call = self.trace.blocks[slot].call
+        if category != "temporary" or call < 0 or not self.recipe.precision.startswith("amp"):
+            return False
+        return PHASES[self.trace.calls[call].phase] == "forward"
 
     def _peaks(self) -> dict[str, tuple[int, int, int, dict[str, int]]]:
         """Per phase of the last step: most allocated, the event's number, its call, and the lines."""
