@@ -7,6 +7,7 @@ pod (`pods/`), made of the same template that was planned with (`planning.worklo
 what holds the pods, how they find each other, and what its API has no words for (`lacking`).
 """
 
+from tonnage.manifests.rendering import render
 from tonnage.manifests.request import (
     ClusterFacts,
     CodeDelivery,
@@ -17,4 +18,13 @@ from tonnage.manifests.request import (
     TargetKind,
 )
 
-__all__ = ["ClusterFacts", "CodeDelivery", "NodeTerm", "Planned", "RenderRequest", "Rendered", "TargetKind"]
+__all__ = [
+    "ClusterFacts",
+    "CodeDelivery",
+    "NodeTerm",
+    "Planned",
+    "RenderRequest",
+    "Rendered",
+    "TargetKind",
+    "render",
+]

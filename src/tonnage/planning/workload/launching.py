@@ -39,12 +39,23 @@ def words_of(command: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def launcher_of(words: Sequence[str]) -> str:
+    """The program that starts the ranks, where the words name one: `torchrun`, `mpirun`; else nothing."""
+    for word in words:
+        name = word.rpartition("/")[2]
+        if _TORCHRUN.search(word):
+            return "torchrun"
+        if name in _IN_ALL or name == "deepspeed":
+            return name
+    return ""
+
+
 def processes_per_pod(
     command: Sequence[str], env: Mapping[str, str], *, gpus: int, pods: int
 ) -> tuple[int | None, str]:
     """Training processes in each pod, and what says so; None with the reason where nothing does."""
     words = words_of(command)
-    launcher = _launcher(words)
+    launcher = launcher_of(words)
     if launcher == "torchrun":
         said = _flag(words, _PER_NODE) or env.get("PET_NPROC_PER_NODE") or env.get("NPROC_PER_NODE") or "1"
         return _read(said, env, gpus, "torchrun --nproc-per-node")
@@ -56,16 +67,6 @@ def processes_per_pod(
     if gpus <= 1:
         return 1, "one process"
     return None, f"the command names no launcher; a program may start one process for each of its {gpus} GPUs"
-
-
-def _launcher(words: Sequence[str]) -> str:
-    for word in words:
-        name = word.rpartition("/")[2]
-        if _TORCHRUN.search(word):
-            return "torchrun"
-        if name in _IN_ALL or name == "deepspeed":
-            return name
-    return ""
 
 
 def _share(

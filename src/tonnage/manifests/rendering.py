@@ -1,0 +1,58 @@
+"""Render one attempt of a run: choose the target, make its objects, say what could not be said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tonnage.manifests.choosing import choose_target
+from tonnage.manifests.delivering import agent_config_map, why_not_watched
+from tonnage.manifests.lacking import LACKS
+from tonnage.manifests.naming import selector_of
+from tonnage.manifests.networking import network_policy, notes_on_network
+from tonnage.manifests.ranking import notes_on_rank, priority_class
+from tonnage.manifests.request import Rendered, RenderRequest, TargetKind
+from tonnage.manifests.targets.frame import Framed, namespace_of
+from tonnage.manifests.targets.indexed_job import render_indexed_job
+from tonnage.manifests.targets.job import render_job
+from tonnage.manifests.targets.jobset import render_jobset
+from tonnage.manifests.targets.mpijob import render_mpijob
+from tonnage.manifests.targets.pytorchjob import render_pytorchjob
+from tonnage.manifests.targets.tfjob import render_tfjob
+from tonnage.manifests.targets.trainjob import render_trainjob
+
+_TARGETS: dict[TargetKind, Callable[[RenderRequest], Framed]] = {
+    "Job": render_job,
+    "IndexedJob": render_indexed_job,
+    "JobSet": render_jobset,
+    "TrainJob": render_trainjob,
+    "PyTorchJob": render_pytorchjob,
+    "TFJob": render_tfjob,
+    "MPIJob": render_mpijob,
+}
+
+
+def render(request: RenderRequest) -> Rendered:
+    """The objects of one attempt in the order of application; raise RefusedError where they would not work."""
+    choice = choose_target(request.run, request.planned.nodes, request.facts.served)
+    framed = _TARGETS[choice.target](request)
+    name, namespace = framed.workload["metadata"]["name"], namespace_of(request)
+    notes = [
+        *(lack.text for lack in LACKS[choice.target]),
+        *request.planned.assumed,
+        *framed.notes,
+        *why_not_watched(request),
+        *notes_on_rank(request),
+        *notes_on_network(request),
+    ]
+    return Rendered(
+        target=choice.target,
+        objects=(
+            *priority_class(request),
+            *agent_config_map(request, namespace),
+            *network_policy(request, name, namespace),
+            *framed.before,
+            framed.workload,
+        ),
+        selector=selector_of(request),
+        notes=tuple(dict.fromkeys(notes)),
+    )

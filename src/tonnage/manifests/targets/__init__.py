@@ -1,0 +1,1 @@
+"""One file per Kubernetes object that can hold a run's pods."""
