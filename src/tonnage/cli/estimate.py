@@ -25,30 +25,34 @@ ATTENTION = ("sdpa", "eager", "flash")
 )
 @click.option("--rank", metavar="N", type=click.IntRange(0), help="Which rank to trace (0).")
 @click.option("--shape", metavar="NAME", help="Estimate a model we know, like gpt2 or resnet50.")
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Estimate a config.json.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Estimate a config.json, or a folder's."
+)
 @click.option(
     "--batch", "--micro-batch", metavar="N", type=click.IntRange(1), help="Samples per rank and forward pass."
 )
 @click.option("--seq", "--sequence", metavar="N", type=click.IntRange(1), help="Tokens per sample.")
 @click.option("--image", metavar="N", type=click.IntRange(1), help="Pixels along an image's side.")
 @click.option(
-    "--precision", type=click.Choice(PRECISIONS, case_sensitive=False), help="What the step computes in."
+    "--precision",
+    type=click.Choice(PRECISIONS, case_sensitive=False),
+    help="What the step computes in (amp-bf16).",
 )
 @click.option(
     "--optimizer",
     type=click.Choice(OPTIMIZERS, case_sensitive=False),
-    help="Which optimizer, and how it loops.",
+    help="Which optimizer, and how it loops (adamw).",
 )
 @click.option(
     "--checkpointing",
     type=click.Choice(CHECKPOINTING, case_sensitive=False),
-    help="Which activations are recomputed.",
+    help="Which activations are recomputed (none).",
 )
 @click.option(
-    "--attention", type=click.Choice(ATTENTION, case_sensitive=False), help="Which attention kernels."
+    "--attention", type=click.Choice(ATTENTION, case_sensitive=False), help="Which attention kernels (sdpa)."
 )
 @click.option(
-    "--accumulation", metavar="N", type=click.IntRange(1), help="Forward passes per optimizer step."
+    "--accumulation", metavar="N", type=click.IntRange(1), help="Forward passes per optimizer step (1)."
 )
 @click.option("--lora-rank", metavar="N", type=click.IntRange(1), help="Train adapters of this rank only.")
 @click.option("--parallel", metavar="KIND:N,KIND:N", help="ddp, fsdp, zero1-3, tensor, pipeline, expert.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from math import prod
 from pathlib import Path
 
 import pytest
 
 from tonnage.memory.ledger.families.catalogue import family_of
-from tonnage.memory.shapes import ModelShape, ShapeError, find_shape, preset_names
+from tonnage.memory.shapes import ModelShape, ShapeError, find_shape, preset_names, presets
 from tonnage.memory.shapes.networks import network_shape, network_weights
 
 REAL_COUNTS: dict[str, int] = json.loads((Path(__file__).parent / "real_counts.json").read_text())
@@ -80,3 +81,8 @@ def test_an_unknown_name_is_refused_with_near_ones() -> None:
     assert problem.found == "lama-3-8b"
     assert problem.hint is not None
     assert "llama-3-8b" in problem.hint
+
+
+def test_the_documentation_names_every_family_of_presets() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "estimate.md").read_text()
+    assert sorted({name.split("-")[0] for name in presets.names()} - set(re.findall(r"[\w.]+", text))) == []

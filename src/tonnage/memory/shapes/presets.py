@@ -23,6 +23,8 @@ def names() -> tuple[str, ...]:
 
 def _all() -> Iterator[tuple[str, Fields]]:
     yield from _gpt2()
+    yield from _pythia()
+    yield from _opt()
     yield from _llama()
     yield from _mistral()
     yield from _qwen()
@@ -41,6 +43,49 @@ def _gpt2() -> Iterator[tuple[str, Fields]]:
     ):
         yield name, {"model_type": "gpt2", "n_embd": width, "n_layer": layers, "n_head": heads}
     yield "distilgpt2", {"model_type": "gpt2", "n_embd": 768, "n_layer": 6, "n_head": 12}
+
+
+def _pythia() -> Iterator[tuple[str, Fields]]:
+    for name, width, layers, heads, vocabulary in (
+        ("pythia-70m", 512, 6, 8, 50304),
+        ("pythia-160m", 768, 12, 12, 50304),
+        ("pythia-410m", 1024, 24, 16, 50304),
+        ("pythia-1b", 2048, 16, 8, 50304),
+        ("pythia-1.4b", 2048, 24, 16, 50304),
+        ("pythia-2.8b", 2560, 32, 32, 50304),
+        ("pythia-6.9b", 4096, 32, 32, 50432),
+        ("pythia-12b", 5120, 36, 40, 50688),
+        ("gpt-neox-20b", 6144, 44, 64, 50432),
+    ):
+        yield (
+            name,
+            _even("gpt_neox", width, layers, heads, intermediate_size=4 * width, vocab_size=vocabulary),
+        )
+
+
+def _opt() -> Iterator[tuple[str, Fields]]:
+    for name, width, layers, heads in (
+        ("opt-125m", 768, 12, 12),
+        ("opt-1.3b", 2048, 24, 32),
+        ("opt-2.7b", 2560, 32, 32),
+        ("opt-6.7b", 4096, 32, 32),
+        ("opt-13b", 5120, 40, 40),
+        ("opt-30b", 7168, 48, 56),
+        ("opt-66b", 9216, 64, 72),
+    ):
+        yield name, _even("opt", width, layers, heads, ffn_dim=4 * width)
+    odd = {"word_embed_proj_dim": 512, "do_layer_norm_before": False}
+    yield "opt-350m", _even("opt", 1024, 24, 16, ffn_dim=4096, **odd)
+
+
+def _even(kind: str, width: int, layers: int, heads: int, **more: object) -> Fields:
+    return {
+        "model_type": kind,
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        **more,
+    }
 
 
 def _dense(
@@ -71,6 +116,9 @@ def _llama() -> Iterator[tuple[str, Fields]]:
     small = {"tie_word_embeddings": True}
     yield "llama-3.2-1b", _dense("llama", 2048, 8192, 16, 32, 8, 128256, **small)
     yield "llama-3.2-3b", _dense("llama", 3072, 8192, 28, 24, 8, 128256, **small)
+    yield "smollm2-135m", _dense("llama", 576, 1536, 30, 9, 3, 49152, **small)
+    yield "smollm2-360m", _dense("llama", 960, 2560, 32, 15, 5, 49152, **small)
+    yield "smollm2-1.7b", _dense("llama", 2048, 8192, 24, 32, 32, 49152, **small)
     yield "phi-3-mini", _dense("phi3", 3072, 8192, 32, 32, 32, 32064, sliding_window=2047)
 
 
@@ -112,6 +160,7 @@ def _gemma() -> Iterator[tuple[str, Fields]]:
     yield "gemma-7b", _dense("gemma", 3072, 24576, 28, 16, 16, 256000, head_dim=256)
     yield "gemma-2-2b", _dense("gemma2", 2304, 9216, 26, 8, 4, 256000, head_dim=256)
     yield "gemma-2-9b", _dense("gemma2", 3584, 14336, 42, 16, 8, 256000, head_dim=256)
+    yield "gemma-2-27b", _dense("gemma2", 4608, 36864, 46, 32, 16, 256000, head_dim=128)
     yield "gemma-3-1b", _dense("gemma3_text", 1152, 6912, 26, 4, 1, 262144, head_dim=256, sliding_window=512)
 
 
@@ -128,6 +177,9 @@ def _bert() -> Iterator[tuple[str, Fields]]:
     roberta: Fields = {"model_type": "roberta", "max_position_embeddings": 514, "type_vocab_size": 1}
     yield "roberta-base", roberta
     yield "roberta-large", {**roberta, **large}
+    xlm: Fields = {**roberta, "model_type": "xlm-roberta", "vocab_size": 250002}
+    yield "xlm-roberta-base", xlm
+    yield "xlm-roberta-large", {**xlm, **large}
     yield "distilbert-base-uncased", {"model_type": "distilbert"}
 
 
@@ -152,6 +204,7 @@ def _t5() -> Iterator[tuple[str, Fields]]:
     for name, row in flan.items():
         yield f"flan-t5-{name}", {**_encoder_decoder(row), **gated}
         yield f"t5-v1.1-{name}", {**_encoder_decoder(row), **gated}
+        yield f"mt5-{name}", {**_encoder_decoder(row), "model_type": "mt5"}
 
 
 def _encoder_decoder(row: tuple[int, int, int, int, int]) -> Fields:
