@@ -1,6 +1,8 @@
 """The cluster a run is planned on, in the forms that are asked: its books, the same books empty, its offers.
 
-Nodes that an autoscaler may add are not there now, but count where the run would fit.
+Nodes that an autoscaler may add are not there now, but count where the run would fit. Nodes whose `nvidia.com/gpu` are
+slices or shares of GPUs (MIG's single strategy, time slicing) are to the scheduler nodes with whole ones;
+to a run that wants whole GPUs they are shown and do not count.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from tonnage.cluster.announcing import is_to_come
+from tonnage.cluster.announcing import is_to_come, part_of
+from tonnage.cluster.objects import Node
 from tonnage.cluster.scheduling import ClusterView, view_of
 from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
 from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, part_offers
@@ -35,15 +38,21 @@ class Ground:
     empty: ClusterView
     offered: tuple[Offer, ...]
     parts: tuple[PartOffer, ...]
+    cut: tuple[Node, ...] = ()
+    """Nodes that are kept out: what they announce as GPUs are parts of GPUs."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, price_of: PriceOf) -> Ground:
-        view = whole = view_of(snapshot)
-        if any(map(is_to_come, snapshot.nodes)):
-            there = tuple(node for node in snapshot.nodes if not is_to_come(node))
+    def of(cls, snapshot: Snapshot, price_of: PriceOf, *, for_whole: str = "") -> Ground:
+        """The ground of a snapshot; `for_whole` names the resource of which only whole devices count."""
+        cut = tuple(node for node in snapshot.nodes if for_whole and _is_cut(node, for_whole))
+        names = {node.metadata.name for node in cut}
+        kept = tuple(node for node in snapshot.nodes if node.metadata.name not in names)
+        view = whole = view_of(replace(snapshot, nodes=kept) if cut else snapshot)
+        if any(map(is_to_come, kept)):
+            there = tuple(node for node in kept if not is_to_come(node))
             view = view_of(replace(snapshot, nodes=there))
         found = offers(snapshot.nodes, price_of)
-        return cls(snapshot, view, emptied(whole), found, part_offers(snapshot.nodes, price_of))
+        return cls(snapshot, view, emptied(whole), found, part_offers(snapshot.nodes, price_of), cut)
 
     @property
     def sees_all_pods(self) -> bool:
@@ -60,3 +69,9 @@ class Ground:
             for gap in self.snapshot.gaps
             if gap.resource in _DECIDING and gap.reason != NOT_INSTALLED
         )
+
+
+def _is_cut(node: Node, resource: str) -> bool:
+    """Whether what the node announces under this name are parts of GPUs."""
+    announced = node.status.allocatable.get(resource, "0") != "0"
+    return announced and part_of(resource, node.metadata.labels) != ""

@@ -40,7 +40,13 @@ class Lack:
 
 
 def locate(
-    roles: Sequence[Wanted], view: ClusterView, empty: ClusterView, *, required: int | None, sees_all: bool
+    roles: Sequence[Wanted],
+    view: ClusterView,
+    empty: ClusterView,
+    *,
+    required: int | None,
+    sees_all: bool,
+    cut: Sequence[Node] = (),
 ) -> Placement:
     """Place the run now and on empty nodes, and sum up what each pool says."""
     now, later = place_gang(roles, view), place_gang(roles, empty)
@@ -48,7 +54,7 @@ def locate(
     return Placement(
         now=now,
         empty=later,
-        groups=_groups(trainer, empty, now, later, required),
+        groups=(*_groups(trainer, empty, now, later, required), *_cut_groups(cut)),
         needs=_carried(trainer),
         sees_all=sees_all,
     )
@@ -110,6 +116,27 @@ def _groups(
     ]
     return tuple(
         sorted(groups, key=lambda group: (-group.takes_now, -group.takes_empty, -group.gpus_per_node))
+    )
+
+
+def _cut_groups(nodes: Sequence[Node]) -> tuple[NodeGroup, ...]:
+    """Nodes whose GPUs are cut or shared, by what one of theirs is."""
+    by_kind: dict[tuple[str, str, str], list[Node]] = {}
+    for node in nodes:
+        part = next(iter(devices_of(node)), "")
+        by_kind.setdefault((pool_of(node), gpu_type_of(node), part), []).append(node)
+    return tuple(
+        NodeGroup(
+            pool=pool,
+            gpu=f"{part} of {gpu}" if part != "shared" else f"shared {gpu}",
+            gpus_per_node=0,
+            nodes=len(members),
+            takes_now=0,
+            takes_empty=0,
+            example=members[0].metadata.name,
+            reasons=("its GPUs are parts of GPUs, announced as whole ones",),
+        )
+        for (pool, gpu, part), members in by_kind.items()
     )
 
 

@@ -83,7 +83,7 @@ def _place(situation: Situation) -> list[Obstacle]:
     placement, ground = situation.plan.placement, situation.ground
     if placement is None or ground is None or placement.empty.fits or not ground.sees("nodes"):
         return []
-    if not ground.view.nodes:
+    if not ground.empty.nodes and not ground.cut:
         return [Obstacle("there are no nodes")]
     ways = ways_to_a_place(situation, ground)
     if ways and len(ways[0]) > 1:  # several at once: each is one more thing in the way
@@ -109,6 +109,11 @@ def _why_nowhere(situation: Situation, ground: Ground) -> str:
             for lack in short
         )
         return f"no node is large enough: {parts}"
+    if ground.cut and not any(offer.gpu for offer in ground.offered):
+        count = len(ground.cut)
+        return (
+            f"the GPUs of {count:,} node{'' if count == 1 else 's'} are cut or shared: no node has whole ones"
+        )
     reasons = ", ".join(reasons_of(placement.empty.refused)[:2])
     return f"no node takes it: {reasons or placement.empty.message}"
 

@@ -30,7 +30,7 @@ from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import obstacles_of
 from tonnage.planning.part_wishes import parts_for
-from tonnage.planning.pods import aimed_at, with_amounts, with_image
+from tonnage.planning.pods import PRODUCT_LABEL, aimed_at, with_amounts, with_image
 from tonnage.planning.reckoning import time_and_money
 from tonnage.planning.situation import Situation
 from tonnage.planning.sources import Sources
@@ -69,7 +69,9 @@ def look_at(
         sources = replace(sources, estimator=Remembered(sources.estimator))
     if snapshot is not None and workload.beside is not None:
         snapshot = applied(snapshot, workload.beside.in_namespace(workload.namespace))
-    ground = None if snapshot is None else Ground.of(snapshot, sources.price_of)
+    ground = None
+    if snapshot is not None:
+        ground = Ground.of(snapshot, sources.price_of, for_whole=_whole_only(workload))
     workload = with_claims(workload, snapshot)
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
@@ -103,7 +105,13 @@ def look_at(
         parts=parts_for(workload, chosen, ground),
         effective=effective_of(filled, answer, needs, risk),
         unknown=(*workload.unknown, *unsaid, *(ground.unseen() if ground else ())),
-        warnings=(*notes, *workload.remarks, *figures.warnings, *warnings_about(pace, cost, filled)),
+        warnings=(
+            *notes,
+            *workload.remarks,
+            *figures.warnings,
+            *warnings_about(pace, cost, filled),
+            *_about_cut(workload, ground),
+        ),
         base=chosen.setup if chosen else None,
         against=against,
     )
@@ -122,7 +130,7 @@ def _filled(
 ) -> Workload:
     """The workload with what was left to us written in, aimed at the chosen GPU type where we may."""
     trainer = workload.trainer
-    several = ground is not None and len({offer.gpu for offer in ground.offered}) > 1
+    several = ground is not None and (len({offer.gpu for offer in ground.offered}) > 1 or bool(ground.cut))
     roles = []
     for role in workload.roles:
         if role is trainer:
@@ -143,7 +151,31 @@ def _locate(answer: NamespaceAnswer, chosen: Candidate | None, ground: Ground) -
         ground.empty,
         required=estimate.required if estimate else None,
         sees_all=ground.sees_all_pods,
+        cut=ground.cut,
     )
+
+
+def _about_cut(workload: Workload, ground: Ground | None) -> tuple[str, ...]:
+    """What a manifest must say to keep off nodes that only seem to have whole GPUs; a Run says it by itself."""
+    if ground is None or not ground.cut or workload.run is not None:
+        return ()
+    count = len(ground.cut)
+    return (
+        f"on {count} node{'' if count == 1 else 's'} (such as {ground.cut[0].metadata.name}) "
+        f"{workload.trainer.gpus.resource} are parts of GPUs, and the scheduler does not know: "
+        f"select {PRODUCT_LABEL}",
+    )
+
+
+def _whole_only(workload: Workload) -> str:
+    """The resource of which only whole devices will do; nothing where parts do, or the pods choose by label."""
+    role = workload.trainer
+    spec = role.pod.spec
+    chooses = any(key.startswith("nvidia.com/") for key in spec.node_selector) or bool(role.gpus.types)
+    is_ours = workload.run is not None
+    if role.gpus.kind != "whole" or role.gpus.is_fraction or (chooses and not is_ours):
+        return ""
+    return role.gpus.resource
 
 
 def _no_memory(workload: Workload) -> GpuMemory:
