@@ -62,6 +62,26 @@ def test_types_that_share_anothers_code_have_the_weights_the_library_builds(kind
     assert sum(prod(size) for _, size in family_of(shape).weights(shape, 1)) == weights
 
 
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"model_type": "llama", "quantization_config": {"load_in_4bit": True}}, "SHAPE-015"),
+        ({"model_type": "qwen3_moe", "mlp_only_layers": [0]}, "SHAPE-016"),
+        ({"model_type": "qwen3_moe", "decoder_sparse_step": 2}, "SHAPE-016"),
+    ],
+)
+def test_what_would_change_the_weights_is_refused_and_not_passed_over(
+    fields: dict[str, object], code: str
+) -> None:
+    with pytest.raises(ShapeError, match=code):
+        shape_from_config(fields)
+
+
+def test_layers_that_are_all_alike_may_be_said_to_be() -> None:
+    said = {"model_type": "qwen3_moe", "mlp_only_layers": [], "decoder_sparse_step": 1}
+    assert shape_from_config(said) == shape_from_config({"model_type": "qwen3_moe"})
+
+
 def test_a_convnet_of_the_hub_is_sent_to_torchvisions_name() -> None:
     with pytest.raises(ShapeError) as caught:
         shape_from_config({"model_type": "resnet"})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tonnage.errors import Problem
 from tonnage.memory.shapes.configs.fields import Fields
 from tonnage.memory.shapes.configs.llama_like import UNBIASED, Defaults, llama_like
-from tonnage.memory.shapes.shape import ModelShape
+from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
 
 def mixtral(fields: Fields, name: str) -> ModelShape:
@@ -33,6 +34,16 @@ def olmoe(fields: Fields, name: str) -> ModelShape:
 
 
 def qwen3_moe(fields: Fields, name: str) -> ModelShape:
+    if fields.config.get("mlp_only_layers") or fields.positive("decoder_sparse_step", 1) != 1:
+        raise ShapeError(
+            Problem(
+                code="SHAPE-016",
+                what="some of its layers have no experts, and we have formulas only for all alike",
+                where=fields.where,
+                found="mlp_only_layers or decoder_sparse_step",
+                hint="trace the step itself (--step FILE.py:build), which needs no formulas",
+            )
+        )
     return llama_like(
         fields,
         name,

@@ -40,6 +40,7 @@ def shape_from_config(config: Config, *, name: str = "", where: str | None = Non
                 hint=f"{_TORCHVISION}; else {_TRACE}" if kind in _CONVNETS else _TRACE,
             )
         )
+    _refuse_quantized(config, where)
     return checked(_with_head(reader(Fields(config, where), name or kind), config, where), where)
 
 
@@ -64,6 +65,20 @@ def _refuse_other_parts(config: Config, where: str | None) -> None:
             where=where,
             found=str(config.get("model_type")),
             hint=f"{_TRACE}; to train its language part alone, give that part (text_config) as a file of its own",
+        )
+    )
+
+
+def _refuse_quantized(config: Config, where: str | None) -> None:
+    if not config.get("quantization_config"):
+        return
+    raise ShapeError(
+        Problem(
+            code="SHAPE-015",
+            what="its weights are quantized, and we have no formulas for that",
+            where=where,
+            found="quantization_config",
+            hint=f"{_TRACE}; without quantization_config in the file, the model is estimated as it was before",
         )
     )
 
