@@ -41,6 +41,20 @@ def test_the_agent_loads_only_the_standard_library() -> None:
     assert foreign == {"tonnage_agent"}
 
 
+def test_no_table_is_read_before_it_is_asked_for() -> None:
+    program = """
+opened = []
+sys.addaudithook(lambda event, given: event == "open" and opened.append(str(given[0])))
+import tonnage.memory.shapes.networks, tonnage.timing.calibration, tonnage.timing.step
+assert not [name for name in opened if name.endswith(".json")], opened
+tonnage.timing.calibration.calibration()
+tonnage.timing.calibration.calibration()
+assert len([name for name in opened if name.endswith(".json")]) == 1
+"""
+
+    loaded_modules(program)
+
+
 @pytest.mark.parametrize("columns", [80, 160])
 def test_help_fits_the_terminal(columns: int) -> None:
     finished = subprocess.run(
