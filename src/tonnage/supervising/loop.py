@@ -23,7 +23,7 @@ from tonnage.running.actions import (
     Tell,
 )
 from tonnage.running.attempts import Attempt
-from tonnage.running.deciding import decide
+from tonnage.running.deciding import decide, needs_ending
 from tonnage.running.endings import ending_of
 from tonnage.running.history import RunRecord
 from tonnage.running.observing import Observation, Situation
@@ -65,7 +65,7 @@ class Supervisor:
         run, observation = self._observe(run, now)
         situation = self._situation(run, observation, now)
         for action in decide(situation, self.policies, now):
-            self._act(run, action, now)
+            self._act(self.store.run(run.id), action, now)
 
     def _observe(self, run: RunRecord, now: dt.datetime) -> tuple[RunRecord, Observation]:
         attempt = run.current
@@ -74,7 +74,8 @@ class Supervisor:
         seen = self.place.observe(attempt.number)
         run = self._remember(run, attempt, seen, now)
         keep_samples(self.store, self.place, run.id, attempt.number)
-        if seen.state == "ended":
+        if needs_ending(attempt, seen):
+            keep_samples(self.store, self.place, run.id, attempt.number, at_end=True)
             evidence = self.place.evidence(attempt.number)
             seen = replace(seen, ending=ending_of(attempt, seen, evidence, now))
         return run, seen
@@ -126,12 +127,11 @@ class Supervisor:
                 self._launch(run, action, now)
             case RaiseInPlace(memory=memory, why=why):
                 self._raise_in_place(run, memory, why, now)
-            case Stop(why=why):
-                if run.current is not None:
-                    self.store.tell(run.id, now, why, key=f"stop-{run.current.number}", kind="wait")
-                    self.place.stop(run.current.number, run.launching.grace_seconds)
+            case Stop(why=why, cause=cause):
+                self._stop(run, why, cause, now)
             case Suspend(why=why):
-                if run.current is not None:
+                self.store.set_wish(run.id, "suspend")
+                if run.current is not None and not run.current.is_over:
                     self.place.suspend(run.current.number)
                 self._end(run, "suspended", why, now)
             case Finish(why=why):
@@ -155,6 +155,16 @@ class Supervisor:
             if text := launch_line(action, run):
                 self.store.tell(run.id, now, text, key=f"launch-{action.number}", kind="remedy")
         self.place.launch(action.number, action.size, resume=action.number > 1)
+
+    def _stop(self, run: RunRecord, why: str, cause: str, now: dt.datetime) -> None:
+        """Write down first who ends it, or its death would be taken for somebody else's doing."""
+        attempt = run.current
+        if attempt is None or attempt.is_over:
+            return
+        if not attempt.stopping:
+            self.store.put_attempt(run.id, replace(attempt, stopping=cause))
+            self.store.tell(run.id, now, why, key=f"stop-{attempt.number}", kind="wait")
+        self.place.stop(attempt.number, run.launching.grace_seconds)
 
     def _raise_in_place(self, run: RunRecord, memory: int, why: str, now: dt.datetime) -> None:
         attempt = run.current

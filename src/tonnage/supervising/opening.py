@@ -7,8 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-from tonnage_agent.packing import packed
-
 from tonnage.local.place import LocalPlace
 from tonnage.local.starting import Setting
 from tonnage.running.history import HERE, RunRecord
@@ -17,6 +15,7 @@ from tonnage.running.port import RunPlace
 from tonnage.spec.loading import load_one
 from tonnage.spec.run import Run
 from tonnage.supervising.detaching import kept_environment
+from tonnage_agent.packing import packed
 
 
 def run_of(record: RunRecord) -> Run:

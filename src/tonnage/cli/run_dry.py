@@ -1,0 +1,63 @@
+"""`tonnage run --dry-run`: what would be started, whole and exact, and nothing started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tonnage.cli.run_planning import Planned
+
+
+def show_dry_run(planned: Planned, output: str) -> int:
+    """Print it; exit code 1 where it would be refused."""
+    from tonnage.cli.run_planning import refuse_what_cannot_run
+
+    refuse_what_cannot_run(planned)
+    objects = _here(planned)
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(objects, indent=2))
+    else:
+        import yaml
+
+        click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)
+    return 0
+
+
+def _here(planned: Planned) -> list[dict[str, Any]]:
+    """The processes of this machine."""
+    import os
+    import sys
+
+    from tonnage.local.starting import Setting, nodes_of
+    from tonnage.running.launching import launching_of
+    from tonnage.store.opening import home
+
+    lineage = f"{planned.run.metadata.name}-STARTED"
+    launching = launching_of(
+        planned.plan, planned.run, document="", file=planned.file, folder=str(planned.folder), lineage=lineage
+    )
+    setting = Setting(
+        run_id=0,
+        run=planned.run,
+        launching=launching,
+        home=home(),
+        agent=(sys.executable, "tonnage-agent.pyz", "run", "--"),
+        agent_path="tonnage-agent.pyz",
+        environment=os.environ,
+    )
+    return [
+        {
+            "process": node.index,
+            "command": list(node.argv),
+            "folder": str(node.cwd),
+            "memoryLimit": node.memory,
+            "environment": {
+                name: value for name, value in sorted(node.env.items()) if os.environ.get(name) != value
+            },
+        }
+        for node in nodes_of(setting, 1, launching.first_size)
+    ]
