@@ -13,7 +13,6 @@ from tonnage.cost.parts import gpu_price, idle_price, share_price, slice_price, 
 from tonnage.cost.price import Price
 from tonnage.cost.running import Span, cost_of_run, price_of_death, price_of_stranded, work_at_risk
 from tonnage.cost.saving import (
-    available_interval,
     daly_interval,
     mean_of_gang,
     slowdown,
@@ -97,7 +96,6 @@ def test_intervals_are_positive_and_finite(save: float, mean: float) -> None:
     for interval in (
         young_interval(save, mean),
         daly_interval(save, mean),
-        available_interval(save, 10, mean),
     ):
         assert interval > 0
         assert math.isfinite(interval)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cost.splitting import Amounts, Mode, gpu_part, shares_of, split_node
+from tonnage.cost.splitting import Amounts, Mode, split_node
 
 GIB = 1024**3
 P5 = Amounts(gpu=8000, cpu=192_000, memory=2048 * GIB)
@@ -67,19 +66,6 @@ def test_one_gpu_of_eight_pays_an_eighth_however_little_else_it_uses() -> None:
     assert round(split_node(55_040_000, P5, [pod], "opencost").charges[0], -4) == 2_820_000
 
 
-@pytest.mark.parametrize(
-    ("node", "percent"),
-    [
-        (Amounts(gpu=1000, cpu=4000, memory=16 * GIB), 83.0),
-        (Amounts(gpu=8000, cpu=96_000, memory=1152 * GIB), 49.0),
-        (P5, 34.0),
-    ],
-)
-def test_opencost_gives_the_gpus_of_large_nodes_too_little(node: Amounts, percent: float) -> None:
-    assert float(gpu_part(node, "opencost")) * 100 == pytest.approx(percent, abs=0.6)
-    assert gpu_part(node, "gpu-dominant") == 1
-
-
 def test_a_pod_that_takes_all_the_memory_pays_for_all_of_the_node() -> None:
     greedy = Amounts(gpu=1000, cpu=8000, memory=2048 * GIB)
 
@@ -90,16 +76,3 @@ def test_a_node_without_gpus_is_split_by_cores_and_memory() -> None:
     node = Amounts(cpu=16_000, memory=64 * GIB)
 
     assert split_node(1_000_000, node, [Amounts(cpu=8000, memory=GIB)]).charges == (500_000,)
-    assert gpu_part(node, "opencost") == 0
-
-
-@given(st.integers(0, 10**12), st.lists(st.integers(1, 1000), min_size=1, max_size=9))
-def test_proportions_divide_a_price_exactly(price: int, weights: list[int]) -> None:
-    total = sum(weights)
-    found = shares_of(price, {str(i): Fraction(weight, total) for i, weight in enumerate(weights)})
-
-    assert sum(found.values()) == price
-    assert all(
-        abs(found[str(i)] - price * weight / total) <= 1.001 + price * 1e-12
-        for i, weight in enumerate(weights)
-    )

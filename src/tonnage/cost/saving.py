@@ -34,11 +34,6 @@ def daly_interval(save: float, mean: float) -> float:
     return young_interval(save, mean) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - save
 
 
-def available_interval(save: float, restart: float, mean: float) -> float:
-    """The interval that keeps the machine most available, restarts counted."""
-    return save + math.sqrt(2 * (mean + restart) * save + save * save)
-
-
 def slowdown(interval: float, save: float, restart: float, mean: float) -> float:
     """By how much interruptions, restarts and saves stretch a run; infinite where it never gets anywhere."""
     if interval <= 0 or mean <= 0:

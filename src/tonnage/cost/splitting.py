@@ -14,7 +14,7 @@ no more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -63,15 +63,6 @@ def split_node(price: int, node: Amounts, pods: Sequence[Amounts], mode: Mode = 
     return Split(tuple(charges[:-1]), charges[-1])
 
 
-def gpu_part(node: Amounts, mode: Mode) -> Fraction:
-    """The part of a node's price that its GPUs carry: all of it, or OpenCost's proportion."""
-    if not node.gpu:
-        return Fraction(0)
-    if mode == "gpu-dominant":
-        return Fraction(1)
-    return _weight(Amounts(gpu=node.gpu)) / _weight(node)
-
-
 def _dominant(pod: Amounts, node: Amounts) -> Fraction:
     parts = [Fraction(pod.of(name), node.of(name)) for name in _UNITS if node.of(name)]
     return max(parts, default=Fraction(0))
@@ -97,9 +88,3 @@ def _rounded(exact: list[Fraction], total: int) -> list[int]:
     for index in order[:missing]:
         floors[index] += 1
     return floors
-
-
-def shares_of(price: int, parts: Mapping[str, Fraction]) -> dict[str, int]:
-    """A price divided in given proportions that sum to one, exactly."""
-    names = list(parts)
-    return dict(zip(names, _rounded([price * parts[name] for name in names], price), strict=True))

@@ -154,6 +154,16 @@ class Placement:
     """Whether everybody's pods were seen; if not, `now` is a hope."""
 
 
+class Spot(Shown, frozen=True):
+    """Nodes that can be taken back, beside those that cannot: what they cost, and how much longer it takes."""
+
+    per_hour: int
+    on_demand_per_hour: int
+    slower: float
+    """How many times as long, with interruptions and lost work; assumed."""
+    pays: bool
+
+
 class Cost(Shown, frozen=True):
     """What an hour and the whole run cost."""
 
@@ -169,6 +179,8 @@ class Cost(Shown, frozen=True):
     """Micro-dollars if it runs until its deadline."""
     budget: int | None = None
     budget_text: str = ""
+    spot: Spot | None = None
+    """Where both kinds of nodes are there, with prices."""
 
 
 class Waiting(Shown, frozen=True):

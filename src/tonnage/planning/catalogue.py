@@ -36,11 +36,16 @@ class Offer:
     node_price: Price | None = None
 
 
+def whole_gpus(node: Node) -> int:
+    """Whole GPUs of a node; slices and shares are none."""
+    return devices_of(node).get("", 0)
+
+
 def offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[Offer, ...]:
     """Whole GPUs by type and number per node; nodes that are cordoned or not ready offer nothing."""
     groups: dict[tuple[str, int], list[Node]] = {}
     for node in nodes:
-        count = devices_of(node).get("", 0)
+        count = whole_gpus(node)
         name = gpu_type_of(node)
         if count and is_usable(node) and find_gpu(name) is not None:
             groups.setdefault((name, count), []).append(node)

@@ -31,4 +31,4 @@ def _on_offer(gpu: GpuType, ground: Ground) -> OnOffer:
         for offer in ground.parts
         if offer.gpu == gpu.name
     )
-    return OnOffer(gpu, whole, prices[gpu.name].low if gpu.name in prices else None, parts)
+    return OnOffer(gpu, whole, prices.get(gpu.name), parts)

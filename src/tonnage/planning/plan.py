@@ -16,9 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec.structs import replace as with_fields
+
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.admitting import ask_walls
-from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Verdict
+from tonnage.planning.aiming import aimed_at, with_real_labels
+from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Risk, Spot, Verdict
 from tonnage.planning.catalogue import host_offer
 from tonnage.planning.choosing import Candidate, choose, offer_for
 from tonnage.planning.claiming import without_unseen_claims
@@ -30,10 +33,12 @@ from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import obstacles_of
 from tonnage.planning.part_wishes import parts_for
-from tonnage.planning.pods import PRODUCT_LABEL, aimed_at, with_amounts, with_image
+from tonnage.planning.pods import PRODUCT_LABEL, with_amounts, with_image
 from tonnage.planning.reckoning import time_and_money
+from tonnage.planning.risking import SMALLEST_GRACE
 from tonnage.planning.situation import Situation
 from tonnage.planning.sources import Sources
+from tonnage.planning.spotting import spot_for
 from tonnage.planning.stranding import stranded_rate, stranding_of
 from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer
@@ -72,6 +77,8 @@ def look_at(
     ground = None
     if snapshot is not None:
         ground = Ground.of(snapshot, sources.price_of, for_whole=_whole_only(workload))
+    if snapshot is not None:
+        workload = with_real_labels(workload, snapshot.nodes)
     workload = with_claims(workload, snapshot)
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
@@ -88,6 +95,7 @@ def look_at(
     filled = _filled(workload, needs, chosen, ground)
     answer = ask_walls(filled, ground)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
+    cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
     plan = Plan(
         workload=workload,
@@ -137,7 +145,9 @@ def _filled(
             is_ours = workload.run is not None
             full = with_image(with_amounts(role, amounts_to_fill(needs))) if is_ours else role
             aims = chosen is not None and several and workload.run is not None
-            roles.append(aimed_at(full, chosen.gpu) if aims and chosen else full)
+            roles.append(
+                aimed_at(full, chosen.gpu, ground.snapshot.nodes) if aims and chosen and ground else full
+            )
         else:
             roles.append(role)
     return workload.with_roles(*sorted(roles, key=lambda role: -role.gpus.milli * role.count))
@@ -152,6 +162,22 @@ def _locate(answer: NamespaceAnswer, chosen: Candidate | None, ground: Ground) -
         required=estimate.required if estimate else None,
         sees_all=ground.sees_all_pods,
         cut=ground.cut,
+    )
+
+
+def _spot(
+    workload: Workload, chosen: Candidate | None, ground: Ground | None, risk: Risk, sources: Sources
+) -> Spot | None:
+    """Whether spot nodes would pay, for work that survives them."""
+    if chosen is None or ground is None or risk.checkpoints is None:
+        return None
+    return spot_for(
+        chosen.gpu.name,
+        workload.gpus,
+        workload.pods,
+        save_seconds=risk.checkpoints.save_seconds or SMALLEST_GRACE,
+        there=ground.snapshot.nodes,
+        price_of=sources.price_of,
     )
 
 

@@ -19,4 +19,8 @@ def warnings_about(pace: Pace, cost: Cost, workload: Workload) -> tuple[str, ...
     allowed = budget_per_hour(workload)
     if allowed is not None and cost.per_hour is not None and cost.per_hour > allowed:
         found.append(f"an hour costs more than the budget of {cost.budget_text} renews")
+    if cost.spot is not None and not cost.spot.pays and workload.spot in ("allowed", "only"):
+        found.append(
+            f"spot does not pay: it is taken back so often that it takes {cost.spot.slower:.1f} x as long (assumed)"
+        )
     return tuple(found)

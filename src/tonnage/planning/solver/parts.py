@@ -20,7 +20,8 @@ from typing import Literal
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType, MigProfile
-from tonnage.cost.parts import slice_share
+from tonnage.cost.parts import idle_price, share_price, slice_price, slice_share
+from tonnage.cost.price import Price
 
 SLICE_LOSS = 0.02
 
@@ -54,7 +55,7 @@ class OnOffer:
 
     gpu: GpuType
     whole_nodes: int
-    whole_rate: int | None
+    whole_price: Price | None
     parts: tuple[tuple[str, int, int | None], ...] = ()
     """MIG profile or `shared`, nodes that have it, micro-dollars per hour of one."""
 
@@ -81,9 +82,9 @@ def part_answers_on(required: int | None, milli: int, there: Sequence[OnOffer]) 
             elif part == "shared":
                 answers.append(replace(_shared(gpu, required, milli, None), nodes=nodes, rate=rate))
         if offer.whole_nodes:
-            could = [_slice(gpu, one, required, offer.whole_rate) for one in _offered(gpu, required, milli)]
+            could = [_slice(gpu, one, required, offer.whole_price) for one in _offered(gpu, required, milli)]
             answers += [replace(answer, nodes=0) for answer in could]
-            answers.append(replace(_whole(gpu, required, milli, offer.whole_rate), nodes=offer.whole_nodes))
+            answers.append(replace(_whole(gpu, required, milli, offer.whole_price), nodes=offer.whole_nodes))
     return sorted(answers, key=_preference)
 
 
@@ -106,7 +107,7 @@ def _offered(gpu: GpuType, required: int | None, milli: int) -> list[MigProfile]
     return [min(partial, key=lambda profile: abs(profile.memory_slices / gpu.memory_slices - wanted))]
 
 
-def _slice(gpu: GpuType, profile: MigProfile, required: int | None, rate: int | None) -> PartAnswer:
+def _slice(gpu: GpuType, profile: MigProfile, required: int | None, price: Price | None) -> PartAnswer:
     memory = slice_memory(gpu, profile)
     return PartAnswer(
         how="slice",
@@ -117,11 +118,11 @@ def _slice(gpu: GpuType, profile: MigProfile, required: int | None, rate: int | 
         fits=required is None or required <= memory,
         isolation="memory and compute are cut off from neighbours",
         slower=max(item.compute_slices for item in gpu.mig) / profile.compute_slices,
-        rate=None if rate is None else round(rate * slice_share(gpu, profile)),
+        rate=None if price is None else slice_price(price, gpu, profile).low,
     )
 
 
-def _shared(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> PartAnswer:
+def _shared(gpu: GpuType, required: int | None, milli: int, price: Price | None) -> PartAnswer:
     usable = facts_of(gpu).usable_bytes
     fair = usable * milli // 1000
     return PartAnswer(
@@ -133,11 +134,11 @@ def _shared(gpu: GpuType, required: int | None, milli: int, rate: int | None) ->
         fits=required is None or required <= fair,
         isolation="memory is not isolated: a neighbour can take yours",
         slower=1000 / milli if milli else 1.0,
-        rate=None if rate is None else rate * milli // 1000,
+        rate=None if price is None else share_price(price, 1000 // max(milli, 1)).low,
     )
 
 
-def _whole(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> PartAnswer:
+def _whole(gpu: GpuType, required: int | None, milli: int, price: Price | None) -> PartAnswer:
     usable = facts_of(gpu).usable_bytes
     return PartAnswer(
         how="whole",
@@ -148,8 +149,8 @@ def _whole(gpu: GpuType, required: int | None, milli: int, rate: int | None) -> 
         fits=required is None or required <= usable,
         isolation="nobody else is on it",
         slower=1.0,
-        rate=rate,
-        idle_rate=0 if rate is None else rate * (1000 - milli) // 1000,
+        rate=None if price is None else price.low,
+        idle_rate=0 if price is None else idle_price(price, milli).low,
     )
 
 

@@ -301,6 +301,12 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
     yield first + (f"; budget {cost.budget_text}" if cost.budget_text else "")
     deadline = f"{dollars(cost.to_deadline)} if it runs to its deadline; " if cost.to_deadline else ""
     yield f"{deadline}price: {cost.origin}"
+    if cost.spot is not None and cost.spot.pays:
+        spot = cost.spot
+        yield (
+            f"on spot nodes {dollars(spot.per_hour)} instead of {dollars(spot.on_demand_per_hour)} per hour, "
+            f"{spot.slower:.1f} x as long (assumed): it pays"
+        )
 
 
 def _risk(risk: RiskView) -> Iterator[Row]:
