@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.sandbox import SandboxRequest, controllers, realnode
-from tonnage.sandbox.components import CONTROL_PLANE
+from tonnage.sandbox.components import CONTROL_PLANE, VERSITYGW
 from tonnage.sandbox.obtaining import obtain
 from tonnage.sandbox.showing import Show
 
@@ -11,6 +11,7 @@ from tonnage.sandbox.showing import Show
 def main() -> None:
     everything = (
         *CONTROL_PLANE,
+        VERSITYGW,
         *realnode.components(SandboxRequest(real_nodes=1)),
         *controllers.components(controllers.NAMES),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import time
 from typing import Any
@@ -26,16 +27,18 @@ class Reporter:
     def __init__(self, address: str, rank: int = 0) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._rank = rank
+        self._pid = os.getpid()
         self._socket: socket.socket | None = None
         self._not_before = 0.0
 
     def step(self, step: int, **values: float | None) -> None:
         """One step was made; values that are unknown, or no numbers, are left out."""
         if self._address:
-            told = {
-                name: value for name, value in values.items() if value is not None and math.isfinite(value)
-            }
-            self._send({"event": "step", "when": time.time(), "step": step, "rank": self._rank, **told}, 1)
+            event = {"event": "step", "when": time.time(), "step": step, "rank": self._rank, "pid": self._pid}
+            for name, value in values.items():
+                if value is not None and math.isfinite(value):
+                    event[name] = value
+            self._send(event, 1)
 
     def phase(self, name: str, state: str) -> None:
         """A phase begins or ends."""

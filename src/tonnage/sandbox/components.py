@@ -135,4 +135,13 @@ KUBECTL = _kubernetes("kubectl", 19, version_arguments=("version", "--client"))
 KUBELET = _kubernetes("kubelet", 15)
 KUBE_PROXY = _kubernetes("kube-proxy", 34)
 
+VERSITYGW = Component(
+    name="versitygw",
+    version="v1.8.0",
+    group="versitygw",
+    package="github.com/versity/versitygw/cmd/versitygw",
+    typical_seconds=60,
+)
+"""An S3 server on a folder: what checkpoints in buckets are tested against. No part of a sandbox."""
+
 CONTROL_PLANE = (ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KWOK, KUBECTL)

@@ -113,7 +113,7 @@ class FolderDraft:
         self.folder = folder
 
     def seal(self) -> list[FileEntry]:
-        paths = sorted(_files_of(self.folder))
+        paths = sorted(files_of(self.folder))
         entries = hash_files(self.folder, paths)
         for path in paths:
             _sync(self.folder / path)
@@ -162,7 +162,7 @@ class FolderDraft:
             (self.folder / path).unlink()
 
 
-def _files_of(folder: Path) -> Iterator[str]:
+def files_of(folder: Path) -> Iterator[str]:
     """Relative paths of all files; a link becomes what it points at, for that may be gone tomorrow."""
     for parent, folders, files in os.walk(folder):
         here = Path(parent)
