@@ -23,9 +23,10 @@ from tonnage_agent.control import Control
 from tonnage_agent.facts import Facts
 from tonnage_agent.hearing.events import Ear
 from tonnage_agent.hearing.log import LogReader
+from tonnage_agent.record import Record
 from tonnage_agent.sampling.senses import Senses
 from tonnage_agent.settings import Settings
-from tonnage_agent.walls import Wall, nearest_wall
+from tonnage_agent.walls import Wall, cost_so_far, nearest_wall
 from tonnage_agent.wrapping.command import CannotStartError, exit_code, forward, send, start
 from tonnage_agent.wrapping.family import all_processes, descendants
 from tonnage_agent.wrapping.output import Pump, same_file
@@ -52,18 +53,20 @@ class Wrapped:
     """One command, wrapped."""
 
     def __init__(self, command: Sequence[str], settings: Settings, environment: Mapping[str, str]) -> None:
-        self._command, self._settings, self._environment = command, settings, dict(environment)
+        self._command, self._settings = command, settings
+        self._environment = with_sdk(environment)
         self._signals = Signals()
         self._senses = Senses(_watched_folders(settings), settings.memory_limit, environment)
         self._pumps: list[Pump] = []
         self._facts = Facts(settings, self._senses, self._last_lines)
-        self._log = LogReader(settings.step_pattern)
+        self._log = LogReader(settings.step_pattern, self._signals.wake)
         self._box = BlackBox(settings, self._senses.look_at_rooms)
         self._begun = time.time()
         self._wall = nearest_wall(
             self._begun, settings.deadline, settings.budget, settings.spent, settings.price_per_hour
         )
         self._ear, self._control = self._open_channels()
+        self._newest: tuple[Record, Mapping[str, object]] = (Record(), {})
         self._pid = 0
         self._status: int | None = None
         self._kill_at: float | None = None
@@ -74,7 +77,12 @@ class Wrapped:
         """From start to end."""
         if self._box.note:
             say(self._box.note)
+        self._serve_metrics()
         self._keep(urgent=True)
+        if self._settings.peers:
+            code = self._check_peers()
+            if code is not None:
+                return code
         try:
             self._start()
         except CannotStartError as error:
@@ -95,6 +103,46 @@ class Wrapped:
         control = Control(self._settings.control or f"{ear.path}.control")
         self._environment[contract.CONTROL] = control.path
         return ear, control
+
+    def _serve_metrics(self) -> None:
+        if not self._settings.metrics_port:
+            return
+        from tonnage_agent.serving import Server
+
+        try:
+            Server(self._settings.metrics_port, self._exposition)
+        except OSError as error:
+            say(f"no metrics on port {self._settings.metrics_port}: {error.strerror}")
+
+    def _exposition(self) -> str:
+        """Called by the server's threads: reads what the loop has left, nothing else."""
+        from tonnage_agent.metrics import exposition
+
+        settings = self._settings
+        cost = None
+        if settings.price_per_hour:
+            cost = cost_so_far(time.time() - self._begun, settings.spent, settings.price_per_hour)
+        record, counters = self._newest
+        return exposition(record, counters, cost=cost, wall=self._wall.at if self._wall else None)
+
+    def _check_peers(self) -> int | None:
+        """Whether the gang is whole; an exit code where there is no use in starting."""
+        from tonnage_agent.preflight import PeersCheck
+
+        check = PeersCheck(self._settings)
+        while check.is_running(0.2):
+            stopping = [number for number in self._signals.taken() if number in STOPPING]
+            if stopping:
+                name = signal.Signals(stopping[0]).name
+                return self._refused(
+                    f"got {name} before the command was started", 128 + stopping[0], "terminated"
+                )
+        verdict = check.verdict
+        self._facts.peers = verdict.line
+        if not verdict.is_complete:
+            return self._refused(f"peers: {verdict.line}", contract.EXIT_PREFLIGHT, "preflight")
+        say(f"peers: {verdict.line}")
+        return None
 
     def _start(self) -> None:
         one_pipe = same_file(1, 2)
@@ -149,7 +197,9 @@ class Wrapped:
         """Measure and write down."""
         now = time.time()
         sample = self._facts.take(now)
-        self._box.keep(self._facts.record(now), self._facts.sample_line(sample, now), urgent=urgent)
+        record = self._facts.record(now)
+        self._newest = (record, self._facts.counters)
+        self._box.keep(record, self._facts.sample_line(sample, now), urgent=urgent)
 
     def _take_signals(self) -> None:
         for number in self._signals.taken():
@@ -268,9 +318,10 @@ class Wrapped:
         for pump in self._pumps:
             pump.join(1.0)
 
-    def _refused(self, message: str, code: int) -> int:
+    def _refused(self, message: str, code: int, cause: str = "command") -> int:
+        """The end, before the command was started."""
         say(message)
-        self._facts.state, self._facts.cause, self._facts.message = "ended", "command", message
+        self._facts.state, self._facts.cause, self._facts.message = "ended", cause, message
         self._facts.exit_code = code
         self._close()
         return code
@@ -308,6 +359,15 @@ class Wrapped:
         """The last lines of both streams, in the order in which they came."""
         lines = sorted((line for pump in self._pumps for line in pump.lines.last()), key=lambda line: line[0])
         return [text for _, text in lines[-_LOG_LINES:]]
+
+
+def with_sdk(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with our own archive last on PYTHONPATH: scripts find the SDK without installing it."""
+    archive = __file__.partition(f"{os.sep}tonnage_agent{os.sep}")[0]
+    paths = environment.get("PYTHONPATH", "")
+    if not os.path.isfile(archive) or archive in paths.split(os.pathsep):
+        return dict(environment)
+    return {**environment, "PYTHONPATH": f"{paths}{os.pathsep}{archive}" if paths else archive}
 
 
 def _watched_folders(settings: Settings) -> dict[str, str]:

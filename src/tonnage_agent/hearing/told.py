@@ -86,6 +86,8 @@ class Told:
         self.step, self.step_at = step, when
         self.steps_told += 1
         total, loss = _whole(event.get("total")), _number(event.get("loss"))
+        if loss is None and isinstance(event.get("loss"), float):
+            self.message = f"loss is {event['loss']} at step {step}"
         self.total = total if total is not None else self.total
         self.loss = loss if loss is not None else self.loss
         return False

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -50,14 +51,17 @@ def start(
                 os._exit(128 + signal.SIGTERM)
 
     try:
-        return subprocess.Popen(
-            list(command),
-            stdout=stdout,
-            stderr=stderr,
-            env=dict(environment),
-            start_new_session=True,
-            preexec_fn=tie,  # noqa: PLW1509 - no thread of ours runs yet
-        )
+        with warnings.catch_warnings():
+            # Python warns of forking beside threads: the child only makes two system calls before it is the command.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return subprocess.Popen(
+                list(command),
+                stdout=stdout,
+                stderr=stderr,
+                env=dict(environment),
+                start_new_session=True,
+                preexec_fn=tie,  # noqa: PLW1509
+            )
     except FileNotFoundError as error:
         raise CannotStartError(_missing(command[0], error), 127) from None
     except PermissionError:
