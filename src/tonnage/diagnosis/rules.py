@@ -105,7 +105,9 @@ class Family:
 
 def rule(code: str, pattern: str, tier: Tier, confidence: float = 0.9, **more: object) -> Rule:
     """A rule from its pattern's text."""
-    return Rule(code=code, pattern=re.compile(pattern), tier=tier, confidence=confidence, **more)  # type: ignore[arg-type]
+    return Rule(
+        code=code, pattern=re.compile(pattern, re.MULTILINE), tier=tier, confidence=confidence, **more
+    )  # type: ignore[arg-type]
 
 
 def apply(rules: Iterable[Rule], view: View) -> Iterator[Sign]:

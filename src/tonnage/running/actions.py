@@ -36,7 +36,10 @@ class RaiseInPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """End the current attempt; it gets its grace period to save."""
+    """End the current attempt; it gets its grace period to save.
+
+    Whoever carries it out writes `cause` into the attempt's `stopping` first, so that the ending is put down to it.
+    """
 
     why: str
     cause: str = "stopped"

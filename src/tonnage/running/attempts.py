@@ -81,6 +81,8 @@ class Attempt:
     """When its first process ran; None while it waits."""
     from_step: int | None = None
     """Step it resumed from, once it said so."""
+    stopping: str = ""
+    """`Stop.cause`, once we asked it to end: what the ending is then put down to."""
     ending: Ending | None = None
 
     @property

@@ -46,11 +46,6 @@ def needs_ending(attempt: Attempt, observation: Observation) -> bool:
     return attempt.ending is None and (observation.state == "ended" or is_gone)
 
 
-def is_at_rest(situation: Situation) -> bool:
-    """Whether nothing is left to do until its owner wishes otherwise: it was stopped or suspended."""
-    return situation.wish != "run" and (not situation.attempts or situation.attempts[-1].is_over)
-
-
 def _first(situation: Situation) -> Launch:
     return Launch(number=1, size=situation.first_size, why="as planned")
 
@@ -59,7 +54,9 @@ def _ending_of(attempt: Attempt, situation: Situation, now: dt.datetime) -> Endi
     """The ending to record: as classified, or one of our own where we took the attempt away."""
     seen = situation.observation
     if seen.ending is not None:
-        return seen.ending
+        # An end that nothing explains, while its owner wants it ended, is what its owner wanted.
+        is_wished = seen.ending.cause == "unknown" and situation.wish != "run"
+        return replace(seen.ending, cause="stopped", summary="stopped") if is_wished else seen.ending
     is_unborn = seen.state == "absent" and attempt.started is None
     if seen.state == "suspended" or (is_unborn and situation.wish != "run"):
         what = "suspended" if seen.state == "suspended" else "taken back before it started"

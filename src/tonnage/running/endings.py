@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tonnage.diagnosis.classifying import classify
@@ -28,6 +29,8 @@ def ending_of(
     attempt: Attempt, observation: Observation, evidence: Evidence, now: dt.datetime
 ) -> Ending | None:
     """How the attempt ended; None while evidence may still come (gather it again in a few seconds)."""
+    if attempt.stopping and not evidence.stopped_by_us:
+        evidence = replace(evidence, stopped_by_us=attempt.stopping)
     finding = classify(evidence)
     facts = _Facts(attempt, observation, evidence, now)
     if has_exited_well(evidence):
@@ -38,7 +41,7 @@ def ending_of(
     if finding.confidence < SURE and not _has_settled(observation, evidence, now):
         return None
     cause = cause_of(finding, evidence)
-    return facts.ending(cause, finding.code, summary_of(finding, cause), finding)
+    return facts.ending(cause, finding.code, summary_of(finding, cause, evidence), finding)
 
 
 def has_exited_well(evidence: Evidence) -> bool:
@@ -59,9 +62,9 @@ def has_exited_well(evidence: Evidence) -> bool:
     )
 
 
-def summary_of(finding: Finding, cause: Cause) -> str:
+def summary_of(finding: Finding, cause: Cause, evidence: Evidence) -> str:
     """One line: who, what."""
-    who = "" if finding.node is None else f"rank {finding.node} "
+    who = _who(finding, evidence)
     match cause:
         case "host_oom" if finding.code == "MEM-01":
             return f"{who}OOM-killed: over its own limit"
@@ -75,6 +78,16 @@ def summary_of(finding: Finding, cause: Cause) -> str:
             return f"{who}{finding.title}: {finding.evidence[0].text}"
         case _:
             return f"{who}{finding.title}"
+
+
+def _who(finding: Finding, evidence: Evidence) -> str:
+    """The rank where it is known, else the pod where there are several."""
+    if finding.node is None:
+        return ""
+    rank = evidence.records.get(finding.node, {}).get("firstRank")
+    if isinstance(rank, int):
+        return f"rank {rank} "
+    return f"node {finding.node} " if len(evidence.pods) > 1 else ""
 
 
 class _Facts:
@@ -126,38 +139,28 @@ class _Facts:
     @property
     def saved(self) -> tuple[int | None, dt.datetime | None]:
         """The newest whole checkpoint anybody knows of."""
-        known = [
-            (int(c["step"]), _time(c.get("when")))
-            for r in self.records
-            if "step" in (c := _part(r, "checkpoint"))
-        ]
+        kept = [_part(record, "checkpoint") for record in self.records]
+        known = [(int(each["step"]), _time(each.get("when"))) for each in kept if "step" in each]
         if (seen := self.observation.saved) is not None:
             known.append((seen.step, seen.when))
         return max(known, key=lambda pair: pair[0], default=(None, None))
 
     @property
     def peak(self) -> int | None:
+        """The most RAM that one pod held."""
+        seen = [_part(record, "memory") for record in self.records]
         peaks = [
-            value
-            for record in self.records
-            for name in ("peak", "usage")
-            if isinstance(value := _part(record, "memory").get(name), int)
+            value for each in seen for name in ("peak", "usage") if isinstance(value := each.get(name), int)
         ]
-        if (seen := self.observation.memory) is not None:
-            peaks.append(max(seen.usage, seen.peak or 0))
+        if (now := self.observation.memory) is not None:
+            peaks.append(max(now.usage, now.peak or 0))
         return max(peaks, default=None)
 
     def _growth(self, node: int | None) -> float | None:
-        chosen = (
-            [self.evidence.records[node]]
-            if node in self.evidence.records and node is not None
-            else self.records
-        )
-        rates = [
-            float(rate)
-            for record in chosen
-            if isinstance(rate := _part(record, "memory").get("growthPerSecond"), int | float)
-        ]
+        """How fast memory grew: of the pod that died, else the fastest."""
+        own = self.evidence.records.get(node) if node is not None else None
+        seen = [_part(record, "memory") for record in ([own] if own is not None else self.records)]
+        rates = [float(rate) for each in seen if isinstance(rate := each.get("growthPerSecond"), int | float)]
         if not rates and self.observation.memory is not None:
             return self.observation.memory.growth_per_second
         return max(rates, default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.running import wording
-from tonnage.running.actions import Action, Finish, GiveUp, Launch
+from tonnage.running.actions import Action, Finish, GiveUp, Launch, Suspend
 from tonnage.running.attempts import Attempt, Ending
 from tonnage.running.backoff import start_after
 from tonnage.running.budgets import is_spent
@@ -22,8 +22,11 @@ def follow(situation: Situation, policies: Policies) -> tuple[Action, ...]:
     assert ending is not None
     if ending.is_success:
         return (Finish(why=wording.finished(last, ending)),)
-    if situation.wish != "run":
-        return ()
+    if situation.wish == "stop":
+        hint = f"`tonnage resume {situation.name}` goes on from the newest checkpoint"
+        return (GiveUp(why="stopped by its owner", hint=hint),)
+    if situation.wish == "suspend":
+        return (Suspend(why="suspended by its owner"),)
     if (wall := _out_of_time_or_money(situation, policies)) is not None:
         return (wall,)
     if ending.cause == "stopped" or last.number <= situation.forgiven:

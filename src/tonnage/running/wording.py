@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tonnage.running.actions import GiveUp, Launch, Stop, Suspend, Tell
+from tonnage.running.actions import GiveUp, Launch
 from tonnage.running.attempts import Attempt, Cause, Ending
+from tonnage.running.history import RunRecord
+from tonnage.running.policies import Policies
 from tonnage.units import format_bytes
 
 _CAUSES: Mapping[Cause, str] = {
@@ -36,15 +37,18 @@ _FIELDS = {"host_oom": "hostOOM", "gpu_oom": "gpuOOM"}
 _GIB = 2**30
 
 
-def death(attempt: Attempt, ending: Ending, *, price_per_hour: int | None = None) -> list[str]:
-    """What happened, the cause where it says more, and what was lost: up to three lines without their times."""
+def death_lines(attempt: Attempt, policies: Policies) -> list[str]:
+    """What happened, why where the record shows it, and what was lost: up to three lines without their times."""
+    ending = attempt.ending
+    if ending is None:
+        return []
     first = ending.summary or cause(ending)
     if ending.cause == "host_oom" and ending.peak is not None:
         first = f"{first}   {ram(ending.peak, attempt.size.memory)}"
     lines = [first]
     if (why := _explained(ending)) is not None:
         lines.append(f"cause  {why}")
-    lines.append(f"lost   {lost(ending, price_per_hour)}")
+    lines.append(f"lost   {lost(ending, policies.price_per_hour)}")
     return lines
 
 
@@ -62,15 +66,25 @@ def lost(ending: Ending, price_per_hour: int | None = None) -> str:
     return f"{amount}: checkpoint at step {ending.safe_step:,} is whole"
 
 
-def next_attempt(launch: Launch, safe_step: int | None) -> str:
-    """The attempt that follows, its size with the reason, and where it goes on."""
-    where = "from the beginning" if safe_step is None else f"from step {safe_step:,}"
-    return f"attempt {launch.number}: {launch.why}, {where}"
+def launch_line(launch: Launch, run: RunRecord) -> str:
+    """The attempt that follows, its size with the reason, and where it goes on; nothing for the first."""
+    if launch.number == 1:
+        return ""
+    return f"attempt {launch.number}: {launch.why}, {_going_on(run.attempts)}"
 
 
-def resumed(step: int | None) -> str:
-    """That it runs again."""
-    return "began anew, running" if step is None or step < 0 else f"resumed from step {step:,}, running"
+def resumed_line(attempt: Attempt) -> str:
+    """That it runs again; nothing for a first attempt that began at the beginning."""
+    step = attempt.from_step
+    if step is not None and step >= 0:
+        return f"resumed from step {step:,}, running"
+    return "" if attempt.number == 1 else "began anew, running"
+
+
+def finish_line(run: RunRecord, why: str) -> str:
+    """That it is done, with what it cost where that is known."""
+    rate = run.launching.price_per_hour
+    return f"{why}, {price(ran_seconds(run.attempts), rate)} in all" if rate else why
 
 
 def finished(attempt: Attempt, ending: Ending) -> str:
@@ -85,17 +99,6 @@ def given_up(action: GiveUp) -> list[str]:
     """Why no attempt follows, and what to try."""
     code = f"  {action.code}" if action.code else ""
     return [f"given up: {action.why}{code}", *([f"try    {action.hint}"] if action.hint else [])]
-
-
-def told(action: Stop | Suspend | Tell) -> str:
-    """One line of what is done to a live attempt."""
-    match action:
-        case Stop(why=why):
-            return f"stopping: {why}"
-        case Suspend(why=why):
-            return f"suspended: {why}"
-        case Tell(text=text):
-            return text
 
 
 def cause(ending: Ending) -> str:
@@ -162,9 +165,20 @@ def price(seconds: float, price_per_hour: int) -> str:
     return money(round(seconds * price_per_hour / 3600))
 
 
-def clock(when: dt.datetime) -> str:
-    """The time of day that lines begin with."""
-    return f"{when:%H:%M:%S}"
+def ran_seconds(attempts: Sequence[Attempt]) -> float:
+    """How long all attempts that are over have run."""
+    spans = [
+        each.ending.when - each.started
+        for each in attempts
+        if each.ending is not None and each.started is not None
+    ]
+    return sum(max(span.total_seconds(), 0.0) for span in spans)
+
+
+def _going_on(attempts: Sequence[Attempt]) -> str:
+    last = attempts[-1].ending if attempts else None
+    step = last.safe_step if last is not None else None
+    return "from the beginning" if step is None else f"from step {step:,}"
 
 
 def _explained(ending: Ending) -> str | None:

@@ -24,6 +24,8 @@ _OF_CAUSE: Mapping[str, tuple[str, float]] = {
     "preflight": ("NET-04", 0.9),
 }
 _KILLED = 137
+_MUCH = 0.05
+"""Growth over its life that is worth a word, as a share of the limit."""
 
 
 def signs(view: View) -> Iterable[Sign]:
@@ -69,11 +71,18 @@ def _of_memory(view: View, node: int, record: Mapping[str, Any]) -> Iterator[Sig
 
 def _explanations(node: int, record: Mapping[str, Any], memory: Mapping[str, Any]) -> Iterator[Sign]:
     growth, phase = memory.get("growthPerSecond"), str(record.get("phase", ""))
-    if isinstance(growth, int | float) and growth > 0:
+    if isinstance(growth, int | float) and growth * _lived(record) > _MUCH * (memory.get("limit") or 0):
         text = f"grew by {format_bytes(growth * 3600)} per hour"
         yield _contribution("MEM-11", node, text)
     if phase in _SPIKE_PHASES:
         yield _contribution("MEM-12", node, f"in phase {phase}")
+
+
+def _lived(record: Mapping[str, Any]) -> float:
+    began, ended = record.get("startedAt"), record.get("updatedAt")
+    if not isinstance(began, int | float) or not isinstance(ended, int | float):
+        return 0.0
+    return max(ended - began, 0.0)
 
 
 def _contribution(code: str, node: int, text: str) -> Sign:

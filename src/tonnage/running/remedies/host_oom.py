@@ -1,9 +1,9 @@
 """Out of RAM: come back with more, so much that it lasts to the end, or say which wall is in the way.
 
     wanted = peak + growth x time left + margin       at least 1.2 x the size it died at
-    wanted = 1.5 x the size it died at                where no growth was measured: a spike's true height is not known,
-                                                      a kill cuts it off at the limit (1.2 needs two or three more
-                                                      deaths as a rule, 1.5 seldom more than one)
+    wanted = 1.5 x the size it died at                where no growth to speak of was measured: a spike's true height is
+                                                      not known, a kill cuts it off at the limit (1.2 needs two or
+                                                      three more deaths as a rule, 1.5 seldom more than one)
     wanted = growBy x the size it died at             where the document says so
 
 A wall below `wanted` is used up to the wall, once, if the attempt may still live there: a restart begins without what
@@ -62,11 +62,10 @@ def wish_for(dead: int, ending: Ending, policies: Policies) -> Wish:
         grown = max(up_to_mib(dead * policies.grow_by), up_to_mib(dead + 1))
         return Wish(grown, grown, f"{policies.grow_by:g} x {format_bytes(dead)} (onOOM.growBy)")
     least = up_to_mib(dead * LEAST_FACTOR)
-    growth, left = ending.growth_per_second, ending.seconds_left
-    if growth is None or growth <= 0 or left is None:
-        return Wish(up_to_mib(dead * SPIKE_FACTOR), least, f"{SPIKE_FACTOR:g} x {format_bytes(dead)}")
     peak = max(ending.peak or dead, dead)
-    until_end = growth * max(left, 0.0)
+    until_end = (ending.growth_per_second or 0.0) * max(ending.seconds_left or 0.0, 0.0)
+    if until_end < MARGIN * peak:
+        return Wish(up_to_mib(dead * SPIKE_FACTOR), least, f"{SPIKE_FACTOR:g} x {format_bytes(dead)}")
     wanted = max(least, up_to_mib(peak * (1 + MARGIN) + until_end))
     return Wish(
         wanted, max(least, up_to_mib(until_end)), f"peak {format_bytes(peak)} + what it grows until the end"

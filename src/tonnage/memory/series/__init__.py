@@ -1,0 +1,10 @@
+"""Memory over time: its peak, whether and how fast it grows, and when it would reach a limit.
+
+Seconds and bytes. Pure and small: the same code sizes the next attempt after an OOM kill and will forecast the next one.
+"""
+
+from tonnage.memory.series.growing import Growth, growth_of
+from tonnage.memory.series.points import Point, peak, troughs
+from tonnage.memory.series.reaching import seconds_to
+
+__all__ = ["Growth", "Point", "growth_of", "peak", "seconds_to", "troughs"]
