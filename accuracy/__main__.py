@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python")
     parser.add_argument("--traces", type=Path)
-    parser.add_argument("--half", choices=("calibration", "report", "unseen"))
+    parser.add_argument("--half", choices=("calibration", "report", "unseen", "fresh", "held"))
     parser.add_argument("--to", type=Path)
     options = parser.parse_args()
     rows = [row for row in measurements() if not options.half or row["half"] == options.half]

@@ -134,7 +134,7 @@ def summary(every: list[Compared]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
-    parser.add_argument("--half", choices=("calibration", "report", "unseen"))
+    parser.add_argument("--half", choices=("calibration", "report", "unseen", "fresh", "held"))
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     every: list[Compared] = []
