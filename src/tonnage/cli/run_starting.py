@@ -34,5 +34,5 @@ def start(planned: Planned, store: Store) -> RunRecord:
     for line in planned.lines():
         store.tell(record.id, now, line.strip(), kind="planned")
         planned.told.append(line)
-    start_supervisor(store.folder, record.id)
+    start_supervisor(store, record.id)
     return store.run(record.id)

@@ -148,7 +148,7 @@ def resume(run: str, detach: bool) -> int:
     told = len(store.moments(record.id))
     store.reopen(record.id)
     keep_environment(store.folder, record.id)
-    start_supervisor(store.folder, record.id)
+    start_supervisor(store, record.id)
     if detach:
         click.echo(f"{record.name} goes on; `tonnage watch {record.name}` shows it")
         return 0

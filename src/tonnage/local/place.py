@@ -10,7 +10,6 @@ import datetime as dt
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from tonnage.cluster.port import Target
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, LogLines, PodEnd
+from tonnage.local.detached import start_detached
 from tonnage.local.layout import NodeFolder
 from tonnage.local.machine import NAME, usable_memory
 from tonnage.local.processes import Identity
@@ -42,7 +42,6 @@ class LocalPlace:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._nodes = setting.run.spec.nodes.low
-        self._shims: list[subprocess.Popen[bytes]] = []
 
     @property
     def target(self) -> Target:
@@ -71,15 +70,7 @@ class LocalPlace:
         descriptor = os.open(folder.start, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:  # it holds the environment: for nobody else's eyes
             json.dump(told, file)
-        with folder.output.open("ab") as output:
-            shim = subprocess.Popen(
-                [sys.executable, "-m", "tonnage.local.shim", str(folder.root)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        self._shims.append(shim)
+        start_detached([sys.executable, "-m", "tonnage.local.shim", str(folder.root)], folder.output)
 
     def _await_shims(self, number: int) -> None:
         """Wait until every shim has said who it is: from then on the attempt needs nobody."""
@@ -88,13 +79,9 @@ class LocalPlace:
             folders = [self._folder(number, index) for index in range(self._nodes)]
             if all(folder.shim.exists() or folder.exit.exists() for folder in folders):
                 return
-            if all(shim.poll() is not None for shim in self._shims):
-                return
             time.sleep(0.02)
 
     def observe(self, number: int) -> Observation:
-        for shim in self._shims:
-            shim.poll()  # leaves no zombie
         states = [self._state(number, index) for index in range(self._nodes)]
         records = [self._record(number, index) for index in range(self._nodes)]
         if any(state == "failed" for state in states) and "running" in states:

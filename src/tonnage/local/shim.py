@@ -25,6 +25,8 @@ from tonnage.local.processes import Identity, descendants
 from tonnage_agent.contract import MEMORY_LIMIT
 
 POLL_SECONDS = 0.1
+NO_CGROUP = "TONNAGE_NO_CGROUP"
+"""Set by those who want the limit watched although a cgroup could be made."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -65,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 def _start(folder: NodeFolder, wanted: dict[str, Any]) -> Held:
     limit = wanted.get("memory")
-    group = cgroups.make(wanted["cgroup"], limit) if limit and wanted.get("cgroup") else None
+    group = cgroups.make(wanted["cgroup"], limit) if limit and NO_CGROUP not in os.environ else None
     # Where no cgroup may be made, the agent watches its own processes instead.
     watched = {MEMORY_LIMIT: str(limit)} if limit and group is None else {}
     gate_read, gate_write = os.pipe()

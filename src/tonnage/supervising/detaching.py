@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+from tonnage.local.detached import start_detached
 from tonnage.local.layout import RunFolder
 from tonnage.running.history import RunRecord
 from tonnage.store.store import Store
@@ -39,24 +39,21 @@ def kept_environment(home: Path, run: int) -> dict[str, str]:
     return {str(name): str(value) for name, value in values.items()}
 
 
-def start_supervisor(home: Path, run: int) -> None:
+def start_supervisor(store: Store, run: int) -> None:
     """Start one and wait until it holds the run."""
+    home = store.folder
     folder = RunFolder.of(home, run)
     folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with folder.supervisor_log.open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tonnage.supervising", str(run)],
-            env={**os.environ, "TONNAGE_HOME": str(home)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    words = [sys.executable, "-m", "tonnage.supervising", str(run)]
+    start_detached(words, folder.supervisor_log, {**os.environ, "TONNAGE_HOME": str(home)})
     give_up = time.monotonic() + _START_SECONDS
-    while time.monotonic() < give_up and process.poll() is None:
-        if is_supervised(home, run):
-            return
+    while time.monotonic() < give_up and not _has_begun(store, run):
         time.sleep(0.05)
+
+
+def _has_begun(store: Store, run: int) -> bool:
+    """Held, or over already: a short run may end before anybody looks."""
+    return is_supervised(store.folder, run) or not store.run(run).is_active
 
 
 def is_supervised(home: Path, run: int) -> bool:
@@ -67,5 +64,5 @@ def take_up(store: Store) -> list[RunRecord]:
     """Give every active run that nobody holds a supervisor again; returns those."""
     lost = [run for run in store.runs(active_only=True) if not is_supervised(store.folder, run.id)]
     for run in lost:
-        start_supervisor(store.folder, run.id)
+        start_supervisor(store, run.id)
     return lost
