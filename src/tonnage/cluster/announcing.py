@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tonnage.cluster.gpus import gpu_from_product
+from tonnage.cluster.gpu_labels import gpu_by_labels, type_label
 from tonnage.cluster.objects.node import Node
 from tonnage.units import Quantity, try_quantity
 
@@ -53,14 +53,13 @@ def pool_of(node: Node) -> str:
 
 
 def gpu_type_of(node: Node) -> str:
-    """The GPU type as people name it, from GPU feature discovery's label; else the bare resource."""
-    product = node.metadata.labels.get("nvidia.com/gpu.product", "")
-    known = gpu_from_product(product) if product else None
+    """The GPU type as people name it, from the labels that say it; else the label as it is, else the resource."""
+    known = gpu_by_labels(node.metadata.labels)
     if known is not None:
         return known.name
-    cloud = node.metadata.labels.get("cloud.google.com/gke-accelerator", "")
-    if product or cloud:
-        return product or cloud
+    said = type_label(node.metadata.labels)
+    if said is not None:
+        return said[1]
     found = sorted(name for name in node.status.allocatable if is_gpu(name) and _amount(node, name))
     return found[0] if found else ""
 

@@ -15,12 +15,13 @@ from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.memory.estimate import Estimate
+from tonnage.planning.aiming import aimed_at
 from tonnage.planning.answers import GpuMemory
 from tonnage.planning.catalogue import Offer, gpu_prices
 from tonnage.planning.estimating import CannotEstimate, StepEstimator
 from tonnage.planning.ground import Ground
 from tonnage.planning.placing import place_gang
-from tonnage.planning.pods import aimed_at, wanted
+from tonnage.planning.pods import wanted
 from tonnage.planning.recipes import Incomplete, recipe_of
 from tonnage.planning.solver.parts import slice_memory
 from tonnage.planning.solver.setup import Devices, Setup
@@ -138,7 +139,7 @@ def _types_there(snapshot: Snapshot, wish: GpuWish) -> list[GpuType]:
 
 
 def _has_nodes(candidate: Candidate, workload: Workload, ground: Ground) -> bool:
-    role = aimed_at(workload.trainer, candidate.gpu)
+    role = aimed_at(workload.trainer, candidate.gpu, ground.snapshot.nodes)
     return place_gang([wanted(role)], ground.empty).fits
 
 

@@ -1,4 +1,4 @@
-"""The pods of a workload as they would be sent: what was left to us filled in, and aimed at one GPU type.
+"""The pods of a workload as they would be sent: what was left to us filled in.
 
 A Run may leave memory, cores and disk to us (`auto`); scheduling, quotas and QoS need numbers. The largest
 container, which is the one that trains, carries them. Nothing a person wrote is changed.
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from tonnage.cluster.gpus import GpuType
+from tonnage.cluster.gpu_labels import PRODUCT
 from tonnage.cluster.objects import Container, Pod, Volume
 from tonnage.planning.placing import Wanted
 from tonnage.planning.workload import Role, Workload
 
-PRODUCT_LABEL = "nvidia.com/gpu.product"
+PRODUCT_LABEL = PRODUCT
 UNNAMED_IMAGE = "not-named-yet"
 
 
@@ -41,15 +41,6 @@ def with_image(role: Role) -> Role:
         for container in role.pod.spec.containers
     )
     return _with_pod(role, replace(role.pod, spec=replace(role.pod.spec, containers=containers)))
-
-
-def aimed_at(role: Role, gpu: GpuType) -> Role:
-    """The role with a node selector for one GPU type, where its pod does not choose one itself."""
-    spec = role.pod.spec
-    if PRODUCT_LABEL in spec.node_selector:
-        return role
-    selector = {**spec.node_selector, PRODUCT_LABEL: gpu.product}
-    return _with_pod(role, replace(role.pod, spec=replace(spec, node_selector=selector)))
 
 
 def without_claims(workload: Workload, names: frozenset[str]) -> Workload:

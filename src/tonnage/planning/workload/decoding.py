@@ -12,6 +12,9 @@ from typing import Any
 import msgspec
 
 from tonnage.cluster.announcing import is_gpu
+from tonnage.cluster.gpu_labels import GKE as GKE_LABEL
+from tonnage.cluster.gpu_labels import GKE_NAMES
+from tonnage.cluster.gpu_labels import PRODUCT as PRODUCT_LABEL
 from tonnage.cluster.gpus import GPU_TYPES, gpu_from_product
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.resources import pod_limits, pod_requests
@@ -20,18 +23,11 @@ from tonnage.planning.workload.value import UNBOUNDED, GpuKind, GpuWish, Mount
 from tonnage.units import QuantityError, try_quantity
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-PRODUCT_LABEL = "nvidia.com/gpu.product"
-GKE_LABEL = "cloud.google.com/gke-accelerator"
 SHM = "/dev/shm"
 _TEXT_MAPS = (
     "requests", "limits", "overhead", "labels", "annotations", "matchLabels", "nodeSelector", "hard", "used",
     "capacity", "max", "min", "default", "defaultRequest", "maxLimitRequestRatio", "parameters",
 )  # fmt: skip
-_GKE = {
-    "nvidia-tesla-t4": "t4", "nvidia-l4": "l4", "nvidia-tesla-a100": "a100-40", "nvidia-a100-80gb": "a100-80",
-    "nvidia-h100-80gb": "h100", "nvidia-h100-mega-80gb": "h100", "nvidia-h200-141gb": "h200",
-    "nvidia-b200": "b200", "nvidia-tesla-v100": "v100", "nvidia-tesla-p100": "p100",
-}  # fmt: skip
 
 
 class Unreadable(Exception):  # noqa: N818 - it is an answer about a manifest
@@ -117,7 +113,7 @@ def _types(pod: Pod) -> tuple[str, ...]:
             if line.operator == "In" and line.key == GKE_LABEL:
                 accelerators += line.values
     known = [gpu.name for product in products if (gpu := gpu_from_product(product)) is not None]
-    known += [_GKE[name] for name in accelerators if name in _GKE]
+    known += [GKE_NAMES[name] for name in accelerators if name in GKE_NAMES]
     order = [gpu.name for gpu in GPU_TYPES]
     return tuple(sorted(dict.fromkeys(known), key=order.index))
 

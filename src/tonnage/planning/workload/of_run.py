@@ -12,7 +12,13 @@ from tonnage.planning.workload.decoding import Unreadable, gpus_of, pod_of, trai
 from tonnage.planning.workload.durability import Durability, durability_of_place
 from tonnage.planning.workload.merging import merged
 from tonnage.planning.workload.saving import mount_of
-from tonnage.planning.workload.template import MAIN, gpu_types_within, pod_template, whole_seconds
+from tonnage.planning.workload.template import (
+    MAIN,
+    NodeLabels,
+    gpu_types_within,
+    pod_template,
+    whole_seconds,
+)
 from tonnage.planning.workload.value import CheckpointTarget, GpuWish, Mount, Role, Unknown, Workload
 from tonnage.spec.literals import Duration, Place
 from tonnage.spec.run import Run, RunSpec
@@ -24,7 +30,7 @@ def workload_of_run(
     """The workload of a Run; `namespace` is its team's, for a document that names none."""
     spec = run.spec
     space = run.metadata.namespace or namespace or "default"
-    role = _role(run, space)
+    role = role_of_run(run, space)
     return Workload(
         kind="Run",
         name=run.metadata.name,
@@ -48,13 +54,14 @@ def workload_of_run(
     )
 
 
-def _role(run: Run, namespace: str) -> Role:
+def role_of_run(run: Run, namespace: str, labels: NodeLabels | None = None) -> Role:
+    """All nodes of a Run are alike; `labels` are those that nodes are told apart by."""
     spec = run.spec
-    template = merged(pod_template(run), spec.pod_template)
+    template = merged(pod_template(run, labels), spec.pod_template)
     try:
         pod = pod_of(template, f"{run.metadata.name}-0", namespace)
     except Unreadable:  # a patch Kubernetes would refuse: plan what the document itself says
-        template = pod_template(run)
+        template = pod_template(run, labels)
         pod = pod_of(template, f"{run.metadata.name}-0", namespace)
     trainer = trainer_of(template, pod)
     wish = gpus_of(pod)

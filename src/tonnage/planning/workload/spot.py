@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tonnage.cluster.objects import Pod
@@ -10,6 +10,8 @@ from tonnage.cost.pricing import SPOT_LABELS as _MARKS
 from tonnage.planning.workload.value import SpotUse
 
 Marks = Sequence[tuple[str, str]]
+_WITH_KARPENTER = {"eks.amazonaws.com", "kubernetes.azure.com", "karpenter.k8s.aws"}
+"""Domains of clouds whose nodes Karpenter may bring, under a label none of them carries yet."""
 SPOT_LABELS = frozenset(name for name, _ in _MARKS)
 """The labels, and the taints of the same names, that say so."""
 
@@ -37,6 +39,21 @@ def spot_use(pod: Pod) -> SpotUse:
     if any(toleration.key in spots for toleration in pod.spec.tolerations):
         return "allowed"
     return "unknown"
+
+
+def marks_on(nodes: Iterable[Mapping[str, str]], *, only: bool = False) -> Marks:
+    """The marks by which nodes with these labels, or others of the same cloud, may be told to be spot.
+
+    With `only`, those that a node carries now: a pod that insists on one is sent where it exists.
+    """
+    seen = [dict(labels) for labels in nodes]
+    carried = tuple(mark for mark in _MARKS if any(labels.get(mark[0]) == mark[1] for labels in seen))
+    if only and carried:
+        return carried
+    domains = {key.partition("/")[0] for labels in seen for key in labels}
+    if domains & _WITH_KARPENTER:
+        domains.add("karpenter.sh")
+    return tuple(mark for mark in _MARKS if mark[0].partition("/")[0] in domains) if not only else _MARKS
 
 
 def spot_terms(use: SpotUse, marks: Marks = _MARKS) -> list[list[dict[str, Any]]]:

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage.cluster.gpu_labels import PRODUCT as PRODUCT_LABEL
 from tonnage.cluster.gpus import GPU_TYPES, GpuType, find_gpu
 from tonnage.cost.pricing import SPOT_LABELS
-from tonnage.planning.workload.decoding import PRODUCT_LABEL, SHM
+from tonnage.planning.workload.decoding import SHM
 from tonnage.planning.workload.spot import spot_terms, spot_tolerations
 from tonnage.spec.literals import Duration, Gpus, Place
 from tonnage.spec.run import Run, RunSpec
