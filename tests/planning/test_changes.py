@@ -47,6 +47,13 @@ def labelled(found: list[Node], **labels: str) -> list[Node]:
     return [msgspec.convert(node, Node) for node in plain]
 
 
+def renamed(found: list[Node]) -> list[Node]:
+    plain = [json.loads(msgspec.json.encode(node)) for node in found]
+    for node in plain:
+        node["metadata"]["name"] = f"other-{node['metadata']['name']}"
+    return [msgspec.convert(node, Node) for node in plain]
+
+
 def a_job(**container: Any) -> str:
     pod = {
         "containers": [{"name": "train", "image": "a:1", **container}],
@@ -84,6 +91,17 @@ def test_two_kinds_of_taints_on_one_node_are_one_change_and_a_wrong_zone_another
 
     assert changes(plan)[0] == "tolerate a=yes:NoSchedule, b=yes:NoSchedule"
     assert len(changes(plan)) == 2
+
+
+def test_a_gang_larger_than_any_teams_nodes_tolerates_all_teams() -> None:
+    found = [
+        *with_taint(nodes("8xh100=2"), "team", "a"),
+        *with_taint(renamed(nodes("8xh100=2")), "team", "b"),
+    ]
+
+    plan = make_plan(a_workload(count=4), sources(), snapshot=a_snapshot(found))
+
+    assert changes(plan) == ["tolerate team:NoSchedule (any value)"]
 
 
 def test_where_one_change_does_two_are_not_asked_for() -> None:

@@ -83,13 +83,28 @@ def _tolerate(situation: Situation, ground: Ground, roles: Roles, gang: Gang) ->
     for name, refusal in gang.refused.items():
         if is_tainted(refusal):
             kinds[tuple(untolerated_taints(pod, ground.empty.nodes[name].node))] += 1
-    for taints, _ in kinds.most_common(MOST_KINDS):
+    choices = [(taints, ", ".join(map(taint_text, taints))) for taints, _ in kinds.most_common(MOST_KINDS)]
+    if len(kinds) > 1:  # nodes of several teams: no kind of them may be enough
+        every = tuple(dict.fromkeys(taint for taints in kinds for taint in taints))
+        choices.append((every, _taints_by_key(every)))
+    for taints, text in choices:
         change = Change(
-            what=f"tolerate {', '.join(map(taint_text, taints))}",
+            what=f"tolerate {text}",
             why="its nodes are tainted, and the pods do not tolerate it",
             answers="taints",
         )
         yield Move(change, _each(roles, partial(tolerating, taints=taints)))
+
+
+def _taints_by_key(taints: Sequence[Taint]) -> str:
+    """Taints by their key, where several differ in nothing but the value."""
+    by_key: dict[tuple[str, str], list[Taint]] = {}
+    for taint in taints:
+        by_key.setdefault((taint.key, taint.effect), []).append(taint)
+    return ", ".join(
+        taint_text(alike[0]) if len(alike) == 1 else f"{key}:{effect} (any value)"
+        for (key, effect), alike in by_key.items()
+    )
 
 
 def _unselect(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> Iterator[Move]:
