@@ -72,6 +72,7 @@ class Wrapped:
         self._kill_at: float | None = None
         self._ended_by: Wall | None = None
         self._warned = self._asked_to_save = False
+        self._ended: set[int] = set()
 
     def run(self) -> int:
         """From start to end."""
@@ -186,11 +187,11 @@ class Wrapped:
         return self._settings.sample_seconds / (_NEAR_LIMIT_RATE if near else 1)
 
     def _tick(self) -> None:
-        self._senses.look_at_processes(
-            self._pid, self._facts.told.rank_pids.values(), now=self._settings.memory_limit is not None
-        )
+        hurry = self._settings.memory_limit is not None or self._facts.memory.is_near_limit
+        is_fresh = self._senses.look_at_processes(self._pid, self._facts.told.rank_pids.values(), hurry=hurry)
         self._keep()
-        self._hold_memory()
+        if is_fresh and self._settings.memory_limit is not None:
+            self._hold_memory(self._settings.memory_limit)
         self._hold_walls()
 
     def _keep(self, *, urgent: bool = False) -> None:
@@ -254,12 +255,12 @@ class Wrapped:
         for process in descendants(os.getpid(), all_processes().values()):
             send(signal.SIGKILL, process.pid)
 
-    def _hold_memory(self) -> None:
+    def _hold_memory(self, limit: int) -> None:
         """Where no kernel limit holds the command, end the largest of its processes above the limit."""
-        limit, sample = self._settings.memory_limit, self._facts.memory.last
-        if limit is None or sample is None or sample.usage_bytes <= limit or not self._senses.processes:
+        sample, largest = self._facts.memory.last, next(iter(self._senses.processes), None)
+        if sample is None or largest is None or sample.usage_bytes <= limit or largest.pid in self._ended:
             return
-        largest = self._senses.processes[0]
+        self._ended.add(largest.pid)
         self._facts.cause = "memory"
         self._facts.message = (
             f"{largest.name} ({largest.pid}) killed: all processes hold {sample.usage_bytes} of {limit} bytes"

@@ -43,7 +43,8 @@ _LOSS = re.compile(
 )
 _SECONDS = re.compile(
     r"elapsed time per iteration \(ms\):\s*(?P<ms>[\d.]+)|\btime[:= ]+(?P<ms2>[\d.]+)\s*ms"
-    r"|(?:iter time \(s\)|\btime|seconds)[:= ]+(?P<s>\d+\.\d+)(?!\s*ms)|(?P<s2>[\d.]+)\s*s/it\b|(?P<rate>[\d.]+)\s*it/s",
+    r"|(?:iter time \(s\)|\btime|seconds)[:= ]+(?P<s>\d+\.\d+)(?!\s*ms)"
+    r"|(?P<s2>[\d.]+)\s*s/it\b|(?P<rate>[\d.]+)\s*it/s",
     re.IGNORECASE,
 )
 _DATA = re.compile(r"\bdata(?:_time)?[:=]\s*(?P<data>[\d.]+)", re.IGNORECASE)

@@ -35,6 +35,8 @@ GPU_SECONDS = 2.0
 ROOM_SECONDS = 5.0
 _SHARE = 500
 """One look per this many times its own cost: a fifth of a percent of a core."""
+_HURRIED_SHARE = 20
+"""The same while memory runs out: five percent, for the seconds before the end."""
 
 
 class Senses:
@@ -57,7 +59,7 @@ class Senses:
         self._kinds = Kinds()
         self._cgroup: tuple[int, Path] | None = None
         self._self_cgroup = text(SELF_CGROUP) or ""
-        self._processes_due = self._room_due = 0.0
+        self._processes_due = self._processes_hurried = self._room_due = 0.0
         self._visible = environment.get("CUDA_VISIBLE_DEVICES")
         if memory_limit is None:
             with suppress(CgroupError):
@@ -88,15 +90,19 @@ class Senses:
         }
         return {name: _wire(asdict(value)) for name, value in found.items() if value is not None}
 
-    def look_at_processes(self, main: int, ranks: Collection[int] = (), *, now: bool = False) -> None:
-        """Find the command's processes again, if it is time."""
+    def look_at_processes(self, main: int, ranks: Collection[int] = (), *, hurry: bool = False) -> bool:
+        """Find the command's processes again, if it is time; `hurry`: as often as we can afford for a while."""
         began = time.monotonic()
-        if not now and began < self._processes_due:
-            return
+        if began < (self._processes_hurried if hurry else self._processes_due):
+            return False
         spent = time.thread_time()
-        self.family = descendants(os.getpid(), all_processes().values())
-        self.processes = self._kinds.held(self.family, main, ranks)
-        self._processes_due = began + max(PROCESSES_SECONDS, _SHARE * (time.thread_time() - spent))
+        self.family = [each for each in descendants(os.getpid(), all_processes().values()) if each.state != "Z"]
+        if any(each.pid == main for each in self.family):  # else it is dying: who held what before is the evidence
+            self.processes = self._kinds.held(self.family, main, ranks)
+        cost = time.thread_time() - spent
+        self._processes_due = began + max(PROCESSES_SECONDS, _SHARE * cost)
+        self._processes_hurried = began + _HURRIED_SHARE * cost
+        return True
 
     def look_at_rooms(self) -> None:
         """Ask the file systems, if it is time; may hang with them."""
