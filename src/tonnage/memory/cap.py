@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from tonnage.memory.allocator.sizes import GRAIN
 from tonnage.memory.program import Program
+from tonnage.memory.rehearsing import Rehearsal
 from tonnage.memory.repeating import Repetition
-from tonnage.memory.replay import Outcome, trains
+from tonnage.memory.replay import Outcome
 
 PROBES = 6
 
@@ -36,7 +37,7 @@ def smallest_cap(
     program: Program, peak_allocated: int, peak_reserved: int, repetition: Repetition | None = None
 ) -> Cap:
     """The smallest limit under which build and steps run, given the peaks of a run without one."""
-    search = _Search(program, repetition)
+    search = _Search(Rehearsal(program, repetition=repetition))
     high = -(-peak_reserved // GRAIN) * GRAIN
     # Optional workspaces count in the peak, but it trains without them.
     optional = max((program.slots.sizes[slot] for slot in program.slots.optional), default=0)
@@ -53,14 +54,13 @@ def smallest_cap(
 class _Search:
     """Remembers what was tried."""
 
-    def __init__(self, program: Program, repetition: Repetition | None) -> None:
-        self.program = program
-        self.repetition = repetition
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self.rehearsal = rehearsal
         self.outcomes: dict[int, Outcome | None] = {}
 
     def outcome(self, limit: int) -> Outcome | None:
         if limit not in self.outcomes:
-            self.outcomes[limit] = trains(self.program, limit, self.repetition)
+            self.outcomes[limit] = self.rehearsal.under(limit)
         return self.outcomes[limit]
 
     def border(self, low: int, high: int) -> int:

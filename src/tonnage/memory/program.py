@@ -40,6 +40,10 @@ class Slots:
     """(is small, stream)."""
     optional: set[int] = field(default_factory=set)
     """Slots an operation can do without."""
+    _pool_numbers: dict[tuple[bool, int], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._pool_numbers = {name: number for number, name in enumerate(self.pool_names)}
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -47,10 +51,12 @@ class Slots:
     def add(self, size: int, stream: int, category: str, call: int) -> int:
         """A new slot; a size of 0 is a block that takes no memory."""
         name = (size <= SMALL, stream)
-        if name not in self.pool_names:
+        pool = self._pool_numbers.get(name)
+        if pool is None:
+            pool = self._pool_numbers[name] = len(self.pool_names)
             self.pool_names.append(name)
         self.sizes.append(size)
-        self.pools.append(self.pool_names.index(name))
+        self.pools.append(pool)
         self.categories.append(category)
         self.calls.append(call)
         return len(self.sizes) - 1
@@ -107,21 +113,56 @@ class _Writer:
         self.temporaries = [temporaries_of(operation, device) for operation in trace.operations]
 
     def write(self) -> Program:
-        trace, settings = self.trace, self.settings
-        for block in trace.blocks:
-            size = round_size(block.size, settings) if block.size else 0
-            self.slots.add(size, block.stream, trace.categories[block.category], block.call)
-        act = {
-            "c": self._begin,
-            "a": self._make,
-            "f": self._free,
-            "e": self._end,
-            "m": self._mark,
-            "r": self._empty_cache,
-        }
+        """Most calls have neither temporaries nor a workspace: for those only what they make and free is noted."""
+        trace = self.trace
+        self._take_blocks()
+        sizes, calls = self.slots.sizes, trace.calls
+        is_plain = [
+            not (temporaries or multiplies)
+            for temporaries, multiplies in zip(self.temporaries, self.multiplies, strict=True)
+        ]
+        events, made_in = self.stretches[-1].events, self.stretches[-1].calls
+        now, is_plain_now = -1, True
         for kind, argument in zip(trace.kinds, trace.arguments, strict=True):
-            act[kind](argument)
-        return Program(trace, settings, self.slots, tuple(self.stretches))
+            if kind == "f":
+                if sizes[argument]:
+                    events.append(~argument)
+                    made_in.append(now)
+            elif kind == "a":
+                if not is_plain_now:
+                    self._make(argument)
+                elif sizes[argument]:
+                    events.append(argument)
+                    made_in.append(now)
+            elif kind == "c":
+                now = argument
+                is_plain_now = is_plain_now and is_plain[calls[argument].operation]
+                if not is_plain_now:
+                    self._begin(argument)
+            elif kind == "e":
+                if not (is_plain_now and is_plain[calls[argument].operation]):
+                    self._end(argument)
+                now, is_plain_now = -1, True
+            else:
+                self._between(kind, argument)
+                events, made_in = self.stretches[-1].events, self.stretches[-1].calls
+        return Program(trace, self.settings, self.slots, tuple(self.stretches))
+
+    def _take_blocks(self) -> None:
+        """A slot for every block of the trace."""
+        slots, settings, categories = self.slots, self.settings, self.trace.categories
+        rounded: dict[int, int] = {0: 0}
+        for block in self.trace.blocks:
+            size = rounded.get(block.size)
+            if size is None:
+                size = rounded[block.size] = round_size(block.size, settings)
+            slots.add(size, block.stream, categories[block.category], block.call)
+
+    def _between(self, kind: str, argument: int) -> None:
+        if kind == "m":
+            self._mark(argument)
+        else:
+            self._empty_cache(argument)
 
     def _emit(self, event: int) -> None:
         stretch = self.stretches[-1]
@@ -142,10 +183,6 @@ class _Writer:
         self.made += 1
         if self.waiting:
             self._place(self.made)
-
-    def _free(self, block: int) -> None:
-        if self.slots.sizes[block]:
-            self._emit(~block)
 
     def _end(self, call: int) -> None:
         traced = self.trace.calls[call]

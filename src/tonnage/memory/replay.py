@@ -2,7 +2,7 @@
 
 The whole process counts: the build, then steps, with nothing emptied in between unless the traced code did so. After
 the traced steps the last one is repeated, until `STEPS` have run or a repetition changes nothing any more (then
-every later one would do the same).
+every later one would do the same). `rehearsing` does the same many times over.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ TOP = 1 << 46
 class AddressSpace:
     """Virtual addresses of one device."""
 
-    __slots__ = ("_bottom", "_holes", "_homes", "_places", "_ranges", "_rooms")
+    __slots__ = ("_bottom", "_holes", "_homes", "_places", "_ranges", "_rooms", "_too_large")
 
     def __init__(self) -> None:
         self._bottom = TOP
@@ -38,12 +38,26 @@ class AddressSpace:
         """Which range a segment or a free place lies in, by its start."""
         self._ranges: dict[int, tuple[int, int]] = {}
         """Size of every reserved range, and the segments in it."""
+        self._too_large = 0
+        """No free place is as large as this, so that most searches need not be made."""
+
+    def copy(self) -> AddressSpace:
+        """The same addresses, to go on from apart."""
+        other = AddressSpace()
+        other._bottom = self._bottom
+        other._holes, other._places = list(self._holes), list(self._places)
+        other._rooms, other._homes = dict(self._rooms), dict(self._homes)
+        other._ranges, other._too_large = dict(self._ranges), self._too_large
+        return other
 
     def take(self, size: int) -> int:
         """Where a segment of this size goes."""
-        for place in self._places:
-            if self._rooms[place] >= size:
-                return self._settle(place, size)
+        if size < self._too_large:
+            rooms = self._rooms
+            for place in self._places:
+                if rooms[place] >= size:
+                    return self._settle(place, size)
+            self._too_large = size
         home = self._reserve(-(-size // RANGE) * RANGE)
         return self._settle(home, size)
 
@@ -64,6 +78,7 @@ class AddressSpace:
             insort(self._places, place + size)
             self._rooms[place + size] = room - size
             self._homes[place + size] = home
+            self._too_large = max(self._too_large, room - size + 1)
         whole, segments = self._ranges[home]
         self._ranges[home] = (whole, segments + 1)
         return place
@@ -80,10 +95,12 @@ class AddressSpace:
             before = self._places[position - 1]
             if before + self._rooms[before] == start and self._homes[before] == home:
                 self._rooms[before] += size
+                self._too_large = max(self._too_large, self._rooms[before] + 1)
                 del self._homes[start]
                 return
         self._places.insert(position, start)
         self._rooms[start] = size
+        self._too_large = max(self._too_large, size + 1)
 
     def _reserve(self, size: int) -> int:
         """A new range, all of it free."""

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tonnage.memory.allocator import OutOfMemoryError
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
 from tonnage.memory.program import Program, Slots, Stretch
-from tonnage.memory.repeating import repetition_of
-from tonnage.memory.replay import replay
+from tonnage.memory.rehearsing import Rehearsal
 
 STEPS = 3
 FINENESS = 1 / 300
@@ -46,15 +44,14 @@ def through_allocator(program: Program, *, half_weights: bool = False) -> Alloca
 
 
 def _found(lean: Program) -> Allocated:
-    repetition = repetition_of(lean)
-    free = replay(lean, steps=STEPS, repetition=repetition)
+    rehearsal = Rehearsal(lean, steps=STEPS)
+    free = rehearsal.freely()
     low, high, retries = free.peak_allocated, free.peak_reserved, 0
     fine = max(GRAIN, int(free.peak_reserved * FINENESS))
     while high - low > fine:
         middle = (low + high) // 2 // GRAIN * GRAIN
-        try:
-            outcome = replay(lean, limit=middle, steps=STEPS, repetition=repetition)
-        except OutOfMemoryError:
+        outcome = rehearsal.under(middle)
+        if outcome is None:
             low = middle
         else:
             high, retries = middle, outcome.retries

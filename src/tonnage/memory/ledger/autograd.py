@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sys import getrefcount
 from typing import TYPE_CHECKING
 
+from tonnage.memory.ledger.tape import OUTSIDE, Part
 from tonnage.memory.ledger.tensors import Shape, Tensor
 
 if TYPE_CHECKING:
@@ -30,12 +31,18 @@ FIRST = -(1 << 62)
 class Node:
     """One backward step: what it saved, where its gradients go."""
 
-    __slots__ = ("accumulates", "edges", "metas", "order", "outputs", "rule", "saved", "slots")
+    __slots__ = ("accumulates", "edges", "metas", "order", "outputs", "part", "rule", "saved", "slots")
 
     def __init__(
-        self, order: int, edges: list[tuple[Node, int] | None], rule: Rule | None, outputs: int
+        self,
+        order: int,
+        edges: list[tuple[Node, int] | None],
+        rule: Rule | None,
+        outputs: int,
+        part: Part = OUTSIDE,
     ) -> None:
         self.order = order
+        self.part = part
         self.edges = edges
         self.rule = rule
         self.outputs = outputs
@@ -97,7 +104,7 @@ def track(
     if not wanted:
         return
     machine.order += 1
-    node = Node(-machine.order, edges, rule, len(outputs))
+    node = Node(-machine.order, edges, rule, len(outputs), machine.tape.part)
     node.metas = [((), "") if value is None else (value.shape, value.dtype) for value in inputs]
     machine.save(node, saved)
     for port, output in enumerate(outputs):
@@ -123,6 +130,8 @@ def run_backward(machine: Machine, root: Node, gradient: Tensor) -> None:
     pushed = 1
     while ready:
         _, _, node = heapq.heappop(ready)
+        if node.accumulates is None:
+            machine.tape.turn_to(node.part)
         outputs = _run(machine, node, buffers)
         for index, edge in enumerate(node.edges):
             if edge is None:
@@ -139,6 +148,7 @@ def run_backward(machine: Machine, root: Node, gradient: Tensor) -> None:
                 heapq.heappush(ready, (target.order, pushed, target))
                 pushed += 1
         node.edges = []
+    machine.tape.turn_to(OUTSIDE)
 
 
 def _dependencies(root: Node) -> dict[Node, int]:

@@ -13,7 +13,7 @@ from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
 from tonnage.memory.ledger.stepping import Run
 from tonnage.memory.ledger.tape import PHASES
 from tonnage.memory.ledger.wording import gradients_line, optimizer_line, per_token, widths_of
-from tonnage.memory.program import Program
+from tonnage.memory.program import Program, Stretch
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.temporaries.rule import bytes_of
 
@@ -52,13 +52,14 @@ class _Teller:
         self.trace = program.trace
         self.weights = set(run.program.weights)
         self.modules = self.trace.modules
-        self.lines = [self._line(slot) for slot in range(len(program.slots))]
+        self.known_lines: dict[int, str] = {}
 
     def tell(self) -> Told:
         best = self._peaks()
         highest = max(best, key=lambda name: best[name][0])
-        peak, place, call, _ = best[highest]
-        alive = self._alive(place)
+        peak, place, call = best[highest]
+        alive_at = self._alive({place for _, place, _ in best.values()})
+        alive = alive_at[place]
         where = PeakPlace(highest)
         if call >= 0:
             traced = self.trace.calls[call]
@@ -66,7 +67,7 @@ class _Teller:
                 highest, self.modules[traced.module], self.trace.operations[traced.operation].name
             )
         phases = tuple(
-            PhasePeak(name, best[name][0], self._plain_parts(best[name][3]))
+            PhasePeak(name, best[name][0], self._plain_parts(alive_at[best[name][1]]))
             for name in PHASES
             if name in best
         )
@@ -74,6 +75,12 @@ class _Teller:
 
     def _line(self, slot: int) -> str:
         """Which line of the sum a block belongs to."""
+        found = self.known_lines.get(slot)
+        if found is None:
+            found = self.known_lines[slot] = self._line_of(slot)
+        return found
+
+    def _line_of(self, slot: int) -> str:
         category = self.program.slots.categories[slot]
         if slot >= len(self.trace.blocks):
             return NAMES[category]
@@ -97,50 +104,70 @@ class _Teller:
             return False
         return PHASES[self.trace.calls[call].phase] == "forward"
 
-    def _peaks(self) -> dict[str, tuple[int, int, int, dict[str, int]]]:
-        """Per phase of the last step: most allocated, the event's number, its call, and the lines."""
-        sizes, lines, calls = self.program.slots.sizes, self.lines, self.trace.calls
-        best: dict[str, tuple[int, int, int, dict[str, int]]] = {}
-        totals: dict[str, int] = defaultdict(int)
-        allocated, place, phase = 0, 0, "build"
+    def _peaks(self) -> dict[str, tuple[int, int, int]]:
+        """Per phase of the last step: most allocated, the number of events up to it, and its call."""
+        sizes, calls = self.program.slots.sizes, self.trace.calls
+        best: dict[str, tuple[int, int, int]] = {}
+        allocated = place = 0
+        phase = "build"
         last = f"step {self.trace.steps - 1}"
         for stretch in self.program.stretches:
-            counts = stretch.name == last
-            for event, call in zip(stretch.events, stretch.calls, strict=True):
+            changes = [sizes[event] if event >= 0 else -sizes[~event] for event in stretch.events]
+            if stretch.name != last:
+                allocated += sum(changes)
+                place += len(changes)
+                phase = self._phase_after(stretch, phase)
+                continue
+            for change, call in zip(changes, stretch.calls, strict=True):
                 place += 1
-                if event < 0:
-                    allocated -= sizes[~event]
-                    totals[lines[~event]] -= sizes[~event]
+                allocated += change
+                if change < 0:
                     continue
-                allocated += sizes[event]
-                totals[lines[event]] += sizes[event]
                 if call >= 0:
                     phase = PHASES[calls[call].phase]
-                if counts and (phase not in best or allocated > best[phase][0]):
-                    best[phase] = (allocated, place, call, dict(totals))
+                highest = best.get(phase)
+                if highest is None or allocated > highest[0]:
+                    best[phase] = (allocated, place, call)
         return best
 
-    def _alive(self, until: int) -> list[int]:
+    def _phase_after(self, stretch: Stretch, before: str) -> str:
+        """The phase of the last block that a call made."""
+        for event, call in zip(reversed(stretch.events), reversed(stretch.calls), strict=True):
+            if event >= 0 and call >= 0:
+                return PHASES[self.trace.calls[call].phase]
+        return before
+
+    def _alive(self, places: set[int]) -> dict[int, list[int]]:
+        """Slots in use after so many events, in the order in which they were taken."""
         alive: dict[int, None] = {}
+        found: dict[int, list[int]] = {}
         place = 0
         for stretch in self.program.stretches:
-            for event in stretch.events:
-                place += 1
-                if event >= 0:
-                    alive[event] = None
-                else:
-                    alive.pop(~event, None)
-                if place == until:
-                    return list(alive)
-        return list(alive)
+            cuts = sorted(at - place for at in places if place < at <= place + len(stretch.events))
+            begin = 0
+            for cut in (*cuts, len(stretch.events)):
+                for event in stretch.events[begin:cut]:
+                    if event >= 0:
+                        alive[event] = None
+                    else:
+                        alive.pop(~event, None)
+                begin = cut
+                if place + cut in places:
+                    found[place + cut] = list(alive)
+            place += len(stretch.events)
+        return found
 
-    def _plain_parts(self, totals: dict[str, int]) -> tuple[Part, ...]:
+    def _plain_parts(self, alive: list[int]) -> tuple[Part, ...]:
+        sizes = self.program.slots.sizes
+        totals: dict[str, int] = defaultdict(int)
+        for slot in alive:
+            totals[self._line(slot)] += sizes[slot]
         return tuple(Part(name, totals[name]) for name in ORDER if totals.get(name))
 
     def _parts(self, alive: list[int]) -> tuple[Part, ...]:
         groups: dict[str, list[int]] = defaultdict(list)
         for slot in alive:
-            groups[self.lines[slot]].append(slot)
+            groups[self._line(slot)].append(slot)
         sizes = self.program.slots.sizes
         return tuple(
             Part(name, sum(sizes[slot] for slot in groups[name]), self._formula(name, groups[name]))
@@ -222,7 +249,7 @@ class _Teller:
         return tuple(self._large(slot) for slot in found)
 
     def _large(self, slot: int) -> LargeTensor:
-        tape, size, line = self.run.tape, self.program.slots.sizes[slot], self.lines[slot]
+        tape, size, line = self.run.tape, self.program.slots.sizes[slot], self._line(slot)
         if slot >= len(tape.sizes):
             return LargeTensor(size, line, "", "")
         call = tape.block_calls[slot]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tonnage.memory.ledger.autograd import Frame, Node, Slot, StopRecomputation, run_backward
-from tonnage.memory.ledger.tape import BUFFER, GRADIENT, INPUT, PARAMETER, Tape
+from tonnage.memory.ledger.tape import ARRIVAL, BUFFER, GRADIENT, INPUT, PARAMETER, Part, Tape
 from tonnage.memory.ledger.tensors import BYTES, Shape, Storage, Tensor, count, dense, dense_like
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Machine:
     adds_in_place: bool = True
     """Whether gradients are summed in place, as on a device; under a tracer they are not."""
     order: int = 0
-    casts: dict[int, Tensor] = field(default_factory=dict)
+    casts: dict[int, tuple[Tensor, Part]] = field(default_factory=dict)
+    """Weights that autocast has cast, and the layer that used them first."""
     parameters: list[Tensor] = field(default_factory=list)
     frame: Frame | None = None
     recomputing: bool = False
@@ -50,6 +51,8 @@ class Machine:
     """The collective that complete gradients go through, where ranks see different samples."""
     unsent: int = 0
     """Bytes of gradients that wait for a full bucket."""
+    only_notes_arrivals: bool = False
+    """Whether complete gradients are noted on the tape instead of sent."""
 
     def new(self, shape: Shape, dtype: str, label: str = "", stride: Shape | None = None) -> Tensor:
         """A tensor with memory of its own."""
@@ -195,7 +198,16 @@ class Machine:
         finally:
             self.autocast = before
             if before is None:
-                self.casts.clear()
+                self._drop_casts()
+
+    def _drop_casts(self) -> None:
+        """Let go of cast weights in the order in which they were cast, each on behalf of its layer."""
+        tape, casts = self.tape, self.casts
+        part = tape.part
+        for weight in list(casts):
+            tape.turn_to(casts[weight][1])
+            del casts[weight]
+        tape.turn_to(part)
 
     def backward(self, loss: Tensor) -> None:
         """`loss.backward()`: runs on the autograd thread, outside autocast."""
@@ -220,6 +232,16 @@ class Machine:
             self.communicate(self.reduces, self.unsent)
             self.unsent = 0
 
+    def gradient_arrives(self, size: int) -> None:
+        """A gradient is complete: it waits until a bucket is full, and that is sent."""
+        if self.only_notes_arrivals:
+            self.tape.kinds.append(ARRIVAL)
+            self.tape.arguments.append(size)
+            return
+        self.unsent += size
+        if self.unsent >= BUCKET:
+            self.send_gradients()
+
     def put_gradient(self, target: Tensor, gradients: list[Tensor | None]) -> None:
         """A parameter takes its gradient: the tensor itself, a copy where the layout differs, or a sum."""
         new = gradients[0]
@@ -238,9 +260,7 @@ class Machine:
             self.divide = 1
         target.grad = new.detached()
         if self.reduces:
-            self.unsent += new.numel * BYTES[new.dtype]
-            if self.unsent >= BUCKET:
-                self.send_gradients()
+            self.gradient_arrives(new.numel * BYTES[new.dtype])
         self.tape.categories[new.storage.block] = GRADIENT
 
 

@@ -11,18 +11,29 @@ LoRA adapters go on the attention's projections (q, k, v, o), in the model's own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 from tonnage.memory.ledger.checking import check_recipe
-from tonnage.memory.ledger.families.catalogue import FamilyProgram, family_of
+from tonnage.memory.ledger.families.catalogue import family_of
 from tonnage.memory.ledger.families.program import Program
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.operators.losses import averaged
 from tonnage.memory.ledger.optimizing import OptimizerState, clip, optimize
 from tonnage.memory.ledger.sharing import Sharing, local_shape, sharing_of
+from tonnage.memory.ledger.stretching import Stretch
 from tonnage.memory.ledger.tape import ACTIVATION, TEMPORARY, Tape
 from tonnage.memory.ledger.tensors import BYTES, Shape, Tensor, count
+from tonnage.memory.ledger.turns import (
+    GATHERED,
+    MicroStep,
+    NotAlikeError,
+    Template,
+    period_of,
+    read_template,
+    shallow_depth,
+)
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 from tonnage.memory.trace import Trace
@@ -80,11 +91,17 @@ def remembered_run(shape: ModelShape, recipe: Recipe) -> Run:
     return run_steps(shape, recipe)
 
 
-def run_steps(shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True) -> Run:
-    """Build the model and train two steps; the machine's tape holds what happened."""
-    run = _built(shape, recipe, adds_in_place)
+def run_steps(
+    shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True, layer_by_layer: bool = False
+) -> Run:
+    """Build the model and train two steps; the machine's tape holds what happened.
+
+    Alike layers are written from one another, unless every one is to be run: the record is the same.
+    """
+    local = local_shape(shape, recipe)
+    shallow = None if layer_by_layer else _shallow_run(local, recipe, adds_in_place)
+    run = _built(local, recipe, adds_in_place)
     machine, tape, sharing = run.machine, run.tape, run.sharing
-    family = family_of(shape)
     trained = [p for p in machine.parameters if p.leaf]
     state = OptimizerState(
         recipe.optimizer, sharing.state, sharing.has_masters, on_host=recipe.offload in ("optimizer", "all")
@@ -94,8 +111,11 @@ def run_steps(shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True) 
     held = machine.new((sharing.working_bytes,), "uint8", "sharing") if sharing.working_bytes else None
     tape.mark("step 0")
     start = len(tape.kinds)
-    for _ in range(min(recipe.accumulation, DISTINCT)):
-        _micro_step(run, family, recipe)
+    if shallow is None:
+        for _ in range(min(recipe.accumulation, DISTINCT)):
+            _micro_step(run, recipe)
+    else:
+        _stretched(run, shallow)
     machine.send_gradients()
     tape.phase = OPTIMIZER_PHASE
     tape.enter("optimizer")
@@ -110,12 +130,76 @@ def run_steps(shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True) 
     return run
 
 
-def _built(shape: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
+@dataclass(frozen=True, slots=True)
+class Shallow:
+    """Micro-steps of a model with few of the same layers."""
+
+    tape: Tape
+    templates: tuple[Template, ...]
+
+
+def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shallow | None:
+    """The micro-steps to write a deep model's from; nothing where it is not deep, or its layers are not alike."""
+    period = period_of(local, recipe)
+    # What a decoder's layers share is summed over them: the first two to add to it differ from the rest.
+    edge = period * (2 if local.decoder_layers else 1)
+    layers = shallow_depth(local.layers, period, edge)
+    decoder_layers = shallow_depth(local.decoder_layers, period, edge) if local.decoder_layers else 0
+    if local.layers <= layers or (local.decoder_layers and local.decoder_layers <= decoder_layers):
+        return None
+    small = replace(local, layers=layers, decoder_layers=decoder_layers)
+    return _remembered_shallow_run(small, recipe, period, edge, adds_in_place)
+
+
+@lru_cache(maxsize=16)
+def _remembered_shallow_run(
+    small: ModelShape, recipe: Recipe, period: int, edge: int, adds_in_place: bool
+) -> Shallow | None:
+    run = _built(small, recipe, adds_in_place)
+    run.machine.only_notes_arrivals = True
+    tape = run.tape
+    tape.enter("sharing")
+    templates = []
+    try:
+        for _ in range(min(recipe.accumulation, DISTINCT)):
+            step = MicroStep(len(tape.kinds))
+            made = len(tape.sizes)
+            before = {name for name, weight in run.program.weights.items() if weight.grad is not None}
+            step.batch = _micro_step(run, recipe) - made
+            step.end = len(tape.kinds)
+            step.gradients = {
+                name: weight.grad
+                for name, weight in run.program.weights.items()
+                if weight.grad is not None and name not in before
+            }
+            templates.append(read_template(tape, step, period, edge))
+    except NotAlikeError:
+        return None
+    finally:
+        tape.closed = True
+    return Shallow(tape, tuple(templates))
+
+
+def _stretched(run: Run, shallow: Shallow) -> None:
+    """The micro-steps of a shallow model, written for this one."""
+    layers = defaultdict[str, int](int)
+    for name in run.program.weights:
+        stack, _, rest = name.partition(".")
+        number = rest.partition(".")[0]
+        if number.isdigit():
+            layers[stack] = max(layers[stack], int(number) + 1)
+    stretch = Stretch(run.machine, shallow.tape, layers)
+    for template in shallow.templates:
+        before = len(run.tape.sizes) + template.batch
+        stretch.write(template, partial(_size_of_others, run, before))
+        stretch.hand_gradients(template, run.program.weights)
+
+
+def _built(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
     machine = Machine(adds_in_place=adds_in_place)
     machine.tape.mark("build")
-    local = local_shape(shape, recipe)
     dtype = PARAMETER_DTYPE[recipe.precision]
-    sizes = dict(family_of(shape).weights(local, recipe.parallel.tensor))
+    sizes = dict(family_of(local).weights(local, recipe.parallel.tensor))
     adapters = _adapters(local, sizes, recipe.lora_rank)
     counts = {name: count(size) for name, size in sizes.items()}
     trained = sum(count(size) for size in adapters.values()) if adapters else sum(counts.values())
@@ -157,8 +241,9 @@ def _adapters(shape: ModelShape, sizes: dict[str, Shape], rank: int | None) -> d
     return found
 
 
-def _micro_step(run: Run, family: FamilyProgram, recipe: Recipe) -> None:
-    machine, tape = run.machine, run.tape
+def _micro_step(run: Run, recipe: Recipe) -> int:
+    """Forward and backward of one micro-batch; the first block behind those of the batch itself."""
+    machine, tape, family = run.machine, run.tape, family_of(run.program.shape)
     tape.phase = OTHER
     batch = family.batch(machine, run.program.shape, recipe)
     tape.phase = FORWARD
@@ -171,12 +256,19 @@ def _micro_step(run: Run, family: FamilyProgram, recipe: Recipe) -> None:
     others = _other_micro_batches(run, before)
     machine.backward(loss)
     del others
+    return before
 
 
 def _other_micro_batches(run: Run, before: int) -> Tensor | None:
     """Activations of the micro-batches that a pipeline's first stage holds beside the one at work."""
     if run.sharing.in_flight < 2:
         return None
+    size = _size_of_others(run, before)
+    run.tape.enter(GATHERED)
+    return run.machine.new((size,), "uint8", GATHERED)
+
+
+def _size_of_others(run: Run, before: int) -> int:
     tape = run.tape
     stays = ("head", "loss", "norm")
     names = {number: name for name, number in tape.modules.items()}
@@ -185,5 +277,4 @@ def _other_micro_batches(run: Run, before: int) -> Tensor | None:
         for block in range(before, len(tape.sizes))
         if block in tape.alive and not names[tape.block_modules[block]].startswith(stays)
     )
-    tape.enter("pipeline")
-    return run.machine.new(((run.sharing.in_flight - 1) * held,), "uint8", "pipeline")
+    return (run.sharing.in_flight - 1) * held

@@ -25,9 +25,10 @@ DEPTHS = (2, 4)
 BATCHES = (2, 6)
 
 FRAGMENTED = {
-    "gpt2": 0.06, "llama": 0.10, "mixtral": 0.07, "bert": 0.10, "t5": 0.02, "vit": 0.05, "convnet": 0.02,
+    "gpt2": 0.06, "gpt_neox": 0.06, "opt": 0.06, "llama": 0.10, "mixtral": 0.07, "bert": 0.10, "t5": 0.02,
+    "vit": 0.05, "convnet": 0.02,
 }  # fmt: skip
-"""Share of allocated memory by which the smallest limit lies above it, by family."""
+"""Share of allocated memory by which the smallest limit lies above it, by family (GPT-NeoX, OPT: as GPT-2)."""
 PACKED = 0.01
 """The same where the optimizer's step is the peak: whole lists of tensors leave few holes."""
 

@@ -22,6 +22,14 @@ TORCH = "2.11.0"
 
 Info = tuple[tuple[int, ...], tuple[int, ...], str]
 
+ARRIVAL = "g"
+"""Kind of an event that only a shallow run writes: a gradient of so many bytes is complete."""
+
+Part = tuple[str, int]
+"""A layer: the stack it belongs to, and its number there."""
+OUTSIDE: Part = ("", -1)
+"""What belongs to no layer."""
+
 
 @dataclass
 class Tape:
@@ -47,10 +55,20 @@ class Tape:
     marks: list[str] = field(default_factory=list)
     alive: dict[int, None] = field(default_factory=dict)
     call_now: int = -1
+    part: Part = OUTSIDE
+    turns: list[tuple[int, Part]] = field(default_factory=list)
+    """Where on the tape another layer's events begin."""
 
-    def enter(self, module: str) -> None:
-        """Name the module whose operations follow."""
+    def enter(self, module: str, part: Part = OUTSIDE) -> None:
+        """Name the module whose operations follow, and the layer it is."""
         self.module = self.modules.setdefault(module, len(self.modules))
+        self.turn_to(part)
+
+    def turn_to(self, part: Part) -> None:
+        """Events from here on belong to this layer."""
+        if part != self.part:
+            self.part = part
+            self.turns.append((len(self.kinds), part))
 
     def mark(self, name: str) -> None:
         """Put a mark between steps."""
@@ -114,42 +132,41 @@ class Tape:
 
     def repeat(self, start: int, name: str) -> None:
         """Add the events from `start` on once more as another step; optimizer state is not made again."""
+        kinds, arguments = self.kinds[start:], self.arguments[start:]
         self.mark(name)
-        end = len(self.kinds) - 1
         fresh: dict[int, int] = {}
         renamed: dict[int, int] = {}
+        block, call = len(self.sizes), len(self.calls)
         skipping = -1
-        for place in range(start, end):
-            kind, argument = self.kinds[place], self.arguments[place]
+        kept, numbers = self.kinds, self.arguments
+        for place, (kind, given) in enumerate(zip(kinds, arguments, strict=True)):
             if skipping >= 0:
-                skipping = -1 if kind == "e" and argument == skipping else skipping
+                skipping = -1 if kind == "e" and given == skipping else skipping
                 continue
-            if kind == "a":
-                number = fresh[argument] = len(self.sizes)
-                self.sizes.append(self.sizes[argument])
-                self.categories.append(self.categories[argument])
-                self.labels.append(self.labels[argument])
-                self.block_modules.append(self.block_modules[argument])
-                made_in = self.block_calls[argument]
-                self.block_calls.append(renamed.get(made_in, made_in))
-                argument = number
-            elif kind == "f":
-                argument = fresh.get(argument, argument)
-            elif kind == "c":
-                if self._makes_state(place):
-                    skipping = argument
-                    continue
-                renamed[argument] = len(self.calls)
-                self.calls.append(self.calls[argument])
-                argument = renamed[argument]
+            if kind == "f":
+                number = fresh.get(given, given)
             elif kind == "e":
-                argument = renamed[argument]
-            self.kinds.append(kind)
-            self.arguments.append(argument)
+                number = renamed[given]
+            elif kind == "a":
+                number = fresh[given] = block
+                block += 1
+            else:
+                if kinds[place + 1] == "a" and self.categories[arguments[place + 1]] == OPTIMIZER:
+                    skipping = given
+                    continue
+                number = renamed[given] = call
+                call += 1
+            kept.append(kind)
+            numbers.append(number)
+        self._copy(fresh, renamed)
 
-    def _makes_state(self, place: int) -> bool:
-        following = place + 1
-        return self.kinds[following] == "a" and self.categories[self.arguments[following]] == OPTIMIZER
+    def _copy(self, blocks: dict[int, int], calls: dict[int, int]) -> None:
+        """Blocks and calls once more, in the order of their new numbers."""
+        for numbers in (self.sizes, self.categories, self.block_modules):
+            numbers += [numbers[block] for block in blocks]
+        self.labels += [self.labels[block] for block in blocks]
+        self.block_calls += [calls.get(call, call) for call in (self.block_calls[block] for block in blocks)]
+        self.calls += [self.calls[call] for call in calls]
 
     def trace(
         self, gpu: str, steps: int, world_size: int = 1, groups: tuple[tuple[int, ...], ...] = ()

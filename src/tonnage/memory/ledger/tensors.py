@@ -8,6 +8,7 @@ last variable, saved slot or gradient that names it goes away. Strides are kept 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ Shape = tuple[int, ...]
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8, "int32": 4, "bool": 1, "uint8": 1}
 """Size of one element."""
 
+_remembered = lru_cache(maxsize=16384)
+"""A step asks the same of the same few shapes over and over."""
+
 
 class Storage:
     """A block of device memory; it is given back when nothing refers to it any more."""
@@ -28,6 +32,13 @@ class Storage:
     def __init__(self, machine: Machine, size: int, label: str) -> None:
         self.machine = machine
         self.block = machine.tape.allocate(size, label)
+
+    @classmethod
+    def of(cls, machine: Machine, block: int) -> Storage:
+        """A block that is on the tape already."""
+        made = cls.__new__(cls)
+        made.machine, made.block = machine, block
+        return made
 
     def __del__(self) -> None:
         self.machine.tape.free(self.block)
@@ -78,6 +89,7 @@ class Tensor:
         return Tensor(self.storage, self.shape, self.stride, self.dtype, self.label)
 
 
+@_remembered
 def count(shape: Shape) -> int:
     """Number of elements of a shape."""
     total = 1
@@ -86,6 +98,7 @@ def count(shape: Shape) -> int:
     return total
 
 
+@_remembered
 def dense(shape: Shape) -> Shape:
     """Strides of a contiguous tensor."""
     strides = []
@@ -96,6 +109,7 @@ def dense(shape: Shape) -> Shape:
     return tuple(reversed(strides))
 
 
+@_remembered
 def is_contiguous(shape: Shape, stride: Shape) -> bool:
     """Whether the elements lie in order without gaps; dimensions of one element do not matter."""
     step = 1
@@ -106,6 +120,7 @@ def is_contiguous(shape: Shape, stride: Shape) -> bool:
     return True
 
 
+@_remembered
 def dense_like(shape: Shape, stride: Shape) -> Shape:
     """Strides without gaps in the same order of dimensions: what an elementwise result gets."""
     if is_contiguous(shape, stride):
@@ -119,6 +134,7 @@ def dense_like(shape: Shape, stride: Shape) -> Shape:
     return tuple(strides)
 
 
+@_remembered
 def viewed(shape: Shape, stride: Shape, new: Shape) -> Shape | None:
     """Strides with which the same memory can be read as `new`; None where only a copy can."""
     if is_contiguous(shape, stride):

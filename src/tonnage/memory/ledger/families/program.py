@@ -50,7 +50,8 @@ class Program:
 
     def block(self, name: str, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """Run one block of the model, checkpointed where asked."""
-        self.machine.tape.enter(name)
+        stack, _, number = name.rpartition(".")
+        self.machine.tape.enter(name, (stack, int(number)))
         self._talk(name, x)
         if self.checkpointing == "full" or (self.checkpointing == "selective" and _is_even(name)):
             return self.machine.checkpoint(lambda: function(x))

@@ -18,8 +18,8 @@ def half(x: Tensor) -> Tensor:
     casts = x.machine.casts
     found = casts.get(id(x))
     if found is None:
-        found = casts[id(x)] = to(x, dtype)
-    return found
+        found = casts[id(x)] = to(x, dtype), x.machine.tape.part
+    return found[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, label: str = "") -> Tensor:

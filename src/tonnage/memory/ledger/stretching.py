@@ -1,0 +1,158 @@
+"""A deep model's micro-step, written from the turns of a shallow one's.
+
+The first and the last layers are the shallow model's own; every layer between is written from the inner one that
+stands at the same place of its period. Numbers are given out as a full run would have given them: calls, blocks,
+operations and modules in the order in which they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+from tonnage.memory.ledger.machine import Machine
+from tonnage.memory.ledger.tape import Tape
+from tonnage.memory.ledger.tensors import Storage, Tensor
+from tonnage.memory.ledger.turns import GATHERED, Code, Piece, Template, Turn, layer_of, split_weight
+
+OperationKey = tuple[object, ...]
+
+
+class Stretch:
+    """Writes the micro-steps of one deep run."""
+
+    def __init__(self, machine: Machine, shallow: Tape, depths: dict[str, int]) -> None:
+        self.machine, self.tape, self.depths = machine, machine.tape, depths
+        self.keys: list[OperationKey] = list(shallow.operations)
+        self.values = shallow.operation_values
+        self.operations: dict[int, int] = {}
+        """Numbers of the shallow run's operations here."""
+        self.bases: dict[tuple[int, int], int] = {}
+        """The first block of every turn by sweep and layer."""
+        self.layer, self.stack, self.sweep = -1, "", 0
+
+    def write(self, template: Template, gathered: Callable[[], int]) -> None:
+        """One micro-step; `gathered` tells the size of the block that sums over all layers."""
+        self._enter_modules(template.names)
+        self.names = template.names
+        self.bases = {}
+        for turn, layer in self._turns(template):
+            self.sweep, self.stack, self.layer = turn.sweep, turn.stack, layer
+            self.bases[turn.sweep, layer] = len(self.tape.sizes)
+            for piece in turn.pieces:
+                self._write(piece, gathered)
+        phase, module, thread = template.left
+        self.tape.phase, self.tape.thread = phase, thread
+        self.tape.module = self.tape.modules[template.names[module]]
+
+    def hand_gradients(self, template: Template, parameters: dict[str, Tensor]) -> None:
+        """Parameters hold the gradients that the micro-step left."""
+        storages: dict[int, Storage] = {}
+        for name, parameter in parameters.items():
+            self.stack, self.layer, rest = split_weight(name, self.depths)
+            source = name
+            if self.stack:
+                like = template.source(self.stack, self.layer, self.depths[self.stack])
+                source = f"{self.stack}.{like}{rest}"
+            found = template.gradients.get(source)
+            if found is None or parameter.grad is not None:
+                continue
+            code, shape, stride, dtype, label = found
+            block = self._block(code)
+            if block not in storages:
+                storages[block] = Storage.of(self.machine, block)
+            if label == source:
+                label = name
+            parameter.grad = Tensor(storages[block], shape, stride, dtype, label)
+
+    def _enter_modules(self, names: list[str]) -> None:
+        modules = self.tape.modules
+        for name in names:
+            stack, layer = layer_of(name)
+            every = [f"{stack}.{number}" for number in range(self.depths[stack])] if layer == 0 else [name]
+            for one in every if layer <= 0 else ():
+                modules.setdefault(one, len(modules))
+
+    def _turns(self, template: Template) -> Iterator[tuple[Turn, int]]:
+        for _, group in groupby(template.turns, key=lambda turn: turn.sweep):
+            turns = list(group)
+            stack = turns[0].stack
+            if not stack:
+                yield from ((turn, -1) for turn in turns)
+                continue
+            by_layer = {turn.layer: turn for turn in turns}
+            depth = self.depths[stack]
+            order = range(depth) if turns[0].layer == 0 else range(depth - 1, -1, -1)
+            for layer in order:
+                yield by_layer[template.source(stack, layer, depth)], layer
+
+    def _write(self, piece: Piece, gathered: Callable[[], int]) -> None:
+        tape, block_base, call_base = self.tape, self.bases[self.sweep, self.layer], len(self.tape.calls)
+        modules = {code: self._module(code) for code in piece.modules}
+        tape.calls.extend(
+            (self._operation(operation), phase, modules[module], thread)
+            for operation, phase, module, thread in piece.calls
+        )
+        alive = tape.alive
+        arguments = []
+        sizes = iter(piece.blocks)
+        for kind, code in zip(piece.kinds, piece.events, strict=True):
+            if kind == "a":
+                block = block_base + code
+                size, category, label, module, call = next(sizes)
+                if label == GATHERED:
+                    size = gathered()
+                elif label.__class__ is tuple:
+                    label = f"{self.stack}.{self.layer}{label[0]}"
+                tape.sizes.append(size)
+                tape.categories.append(category)
+                tape.labels.append(label)
+                tape.block_modules.append(modules[module])
+                tape.block_calls.append(call_base + call if call >= 0 else -1)
+                alive[block] = None
+                arguments.append(block)
+            elif kind == "f":
+                block = self._block(code)
+                del alive[block]
+                arguments.append(block)
+            else:
+                arguments.append(call_base + code)
+        tape.kinds.extend(piece.kinds)
+        tape.arguments.extend(arguments)
+        if piece.arrives:
+            _, tape.phase, tape.module, tape.thread = tape.calls[-1]
+            self.machine.gradient_arrives(piece.arrives)
+
+    def _operation(self, number: int) -> int:
+        found = self.operations.get(number)
+        if found is None:
+            tape, key = self.tape, self.keys[number]
+            found = tape.operations.get(key)
+            if found is None:
+                found = tape.operations[key] = len(tape.operation_values)
+                tape.operation_values.append(self.values[number])
+            self.operations[number] = found
+        return found
+
+    def _module(self, code: Code) -> int:
+        if len(code) == 1:
+            name = self.names[code[0]]
+        else:
+            layer, stack = self._layer(code)
+            name = f"{stack}.{layer}"
+        return self.tape.modules[name]
+
+    def _block(self, code: Code) -> int:
+        sweep, place = code[:2]
+        layer = self._layer(code[2:])[0] if len(code) > 2 else -1
+        return self.bases[sweep, layer] + int(place)
+
+    def _layer(self, code: Code) -> tuple[int, str]:
+        match code:
+            case ("near", away):
+                return self.layer + away, self.stack
+            case ("first", stack, layer):
+                return layer, stack
+            case ("last", stack, before_end):
+                return self.depths[stack] - before_end, stack
+        raise AssertionError(code)
