@@ -130,6 +130,14 @@ def test_with_the_cost_of_a_sample_a_limit_is_part_of_the_time() -> None:
     assert plan.pace.paced.p50 == pytest.approx(wait.step_seconds)
 
 
+def test_more_workers_than_a_node_has_cores_are_answered_with_fewer() -> None:
+    plan = planned(loader={"workers": 40})  # 8 ranks x 40 workers on 191 cores
+
+    assert [change.what for change in plan.verdict.changes] == ["train.loader.workers: 21"]
+    again = planned(loader={"workers": 21})
+    assert again.verdict.kind == "fits"
+
+
 def test_cores_left_to_us_never_throttle() -> None:
     assert planned(loader={"workers": 16}).pace.waits == ()
 

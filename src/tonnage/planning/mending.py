@@ -82,7 +82,12 @@ def _within_quota(wall: Wall, situation: Situation) -> Change | None:
         trial = [Wanted(roles[0].name, roles[0].pod, nodes)]
         answer = ask_namespace(trial, situation.plan.workload.namespace, ground.snapshot)
         if not any(one.standing == "never" for one in answer.walls):
-            return fewer_nodes(situation, nodes, why=wall.text, effect=f"as many as quota {wall.name} holds")
+            return fewer_nodes(
+                situation,
+                nodes,
+                why=wall.text,
+                effect=f"as many as quota {wall.name} holds; the global batch changes with it",
+            )
     return None
 
 

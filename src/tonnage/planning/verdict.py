@@ -18,11 +18,12 @@ from tonnage.units import format_bytes
 
 _GIB = 2**30
 _FIELDS = {"memory": "memory", "shm": "shm", "disk": "disk", "cpu": "cpu"}
+OF_A_NODE = 0.95
+"""What a run may have of a node's cores: daemons have the rest."""
 _CONSEQUENCES = {
     "memory": "it would be killed (OOMKilled)",
     "shm": "data loader workers would die with a bus error",
     "disk": "it would be evicted",
-    "cpu": "the GPUs would wait for data",
 }
 
 
@@ -53,11 +54,8 @@ def need_obstacles(needs: Sequence[Need], workload: Workload) -> list[Obstacle]:
         if need.state != "does not fit":
             continue
         if need.there is not None and need.needed is not None and need.needed > need.there:
-            found.append(
-                Obstacle(
-                    f"{_label(need)}: {_shown(need, need.needed)} needed, a node has {_shown(need, need.there)}"
-                )
-            )
+            why = f"{_label(need)}: {_shown(need, need.needed)} needed, a node has {_shown(need, need.there)}"
+            found.append(Obstacle(why, _fewer_workers(need, workload, why)))
         elif need.there is not None and need.granted is not None and need.granted > need.there:
             found.append(_asks_too_much(need))
         else:
@@ -90,6 +88,28 @@ def claim_obstacles(missing: Sequence[str], workload: Workload) -> list[Obstacle
         )
         for name in missing
     ]
+
+
+def _fewer_workers(need: Need, workload: Workload, why: str) -> tuple[Change, ...]:
+    """As many loader workers as a node has cores for beside the ranks, where workers are what is too much."""
+    asked = workload.run.spec.train.loader.workers if workload.run is not None else 0
+    held = {part.name: part.amount for part in need.parts}.get("loader workers", 0)
+    if need.name != "cpu" or not asked or not held or need.needed is None or need.there is None:
+        return ()
+    rest = int(need.there * OF_A_NODE) - (need.needed - held)
+    workers = rest * asked // held
+    if workers < 0:
+        return ()
+    return (
+        Change(
+            what=f"train.loader.workers: {workers}",
+            effect=f"{_shown(need, need.needed - held + held * workers // asked)}",
+            field="train.loader.workers",
+            value=workers,
+            why=why,
+            answers=need.name,
+        ),
+    )
 
 
 def _asks_too_much(need: Need) -> Obstacle:
