@@ -22,7 +22,8 @@ from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.admitting import ask_walls
 from tonnage.planning.aiming import aimed_at, with_real_labels
 from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Risk, Spot, Verdict
-from tonnage.planning.catalogue import host_offer
+from tonnage.planning.assuming import assumed_for
+from tonnage.planning.catalogue import Offer, host_offer
 from tonnage.planning.choosing import Candidate, choose, offer_for
 from tonnage.planning.claiming import without_unseen_claims
 from tonnage.planning.effects import effective_of
@@ -92,7 +93,7 @@ def look_at(
     if chosen is not None and setup is None and workload.run is not None:
         unsaid = (Unknown(NEEDS, f"{chosen.memory.note}, and they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
-    filled = _filled(workload, needs, chosen, ground)
+    filled = _filled(workload, needs, chosen, offer, ground)
     answer = ask_walls(filled, ground)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
@@ -134,7 +135,11 @@ def look_at(
 
 
 def _filled(
-    workload: Workload, needs: tuple[Need, ...], chosen: Candidate | None, ground: Ground | None
+    workload: Workload,
+    needs: tuple[Need, ...],
+    chosen: Candidate | None,
+    offer: Offer | None,
+    ground: Ground | None,
 ) -> Workload:
     """The workload with what was left to us written in, aimed at the chosen GPU type where we may."""
     trainer = workload.trainer
@@ -143,7 +148,8 @@ def _filled(
     for role in workload.roles:
         if role is trainer:
             is_ours = workload.run is not None
-            full = with_image(with_amounts(role, amounts_to_fill(needs))) if is_ours else role
+            amounts = {**assumed_for(role, offer).as_amounts(), **amounts_to_fill(needs)}
+            full = with_image(with_amounts(role, amounts)) if is_ours else role
             aims = chosen is not None and several and workload.run is not None
             roles.append(
                 aimed_at(full, chosen.gpu, ground.snapshot.nodes) if aims and chosen and ground else full
