@@ -69,7 +69,7 @@ def refuse_what_cannot_run(planned: Planned) -> None:
             code="RUN-004",
             what=change.why or "it does not fit as it is",
             where=planned.file,
-            hint=f"change {change.what}" + (f": {change.effect}" if change.effect else ""),
+            hint=("change " if change.field else "") + ": ".join(filter(None, (change.what, change.effect))),
         )
         for change in verdict.changes
     ]

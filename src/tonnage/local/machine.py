@@ -11,11 +11,13 @@ from pathlib import Path
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects.node import Node
 from tonnage.cluster.shapes import NodeShape, node_from_shape
-from tonnage.cluster.snapshot import Snapshot
+from tonnage.cluster.snapshot import NOT_DESCRIBED, Gap, Snapshot
 from tonnage.kube.decoding import decode_object
 from tonnage_agent.cgroup import CgroupError, read_sample
 
 NAME = "this machine"
+_NOT_HERE = ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "resourcequotas", "limitranges")
+"""What a machine has none of, and a plan must not take for missing."""
 RESERVE = 0.9
 """Part of the free memory a run may ask for: the rest is the desktop's, the page cache's and ours."""
 
@@ -31,7 +33,8 @@ def observe_machine(now: dt.datetime, disk: Path) -> Snapshot:
         "cpu": str(shape.cpu),
         "ephemeral-storage": str(shape.disk),
     }
-    return Snapshot(taken_at=now, source=NAME, nodes=(decode_object(manifest, Node),))
+    unknown = tuple(Gap(resource=name, reason=NOT_DESCRIBED) for name in _NOT_HERE)
+    return Snapshot(taken_at=now, source=NAME, nodes=(decode_object(manifest, Node),), gaps=unknown)
 
 
 def usable_memory() -> int:
