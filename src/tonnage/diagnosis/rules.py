@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from tonnage.diagnosis.finding import Line, Retry
-from tonnage.diagnosis.statements import Kind, Statement, View
+from tonnage.diagnosis.statements import Statement, View
 
 
 class Tier(IntEnum):
@@ -84,7 +84,6 @@ class Rule:
     pattern: re.Pattern[str]
     tier: Tier
     confidence: float = 0.9
-    kinds: frozenset[Kind] | None = None
     retry: Retry | None = None
     is_root: bool | None = True
     weigh: Weigh | None = None
@@ -103,11 +102,25 @@ class Family:
     signs: Callable[[View], Iterable[Sign]] = no_signs
 
 
-def rule(code: str, pattern: str, tier: Tier, confidence: float = 0.9, **more: object) -> Rule:
-    """A rule from its pattern's text."""
+def rule(
+    code: str,
+    tier: Tier,
+    confidence: float,
+    *texts: str,
+    weigh: Weigh | None = None,
+    retry: Retry | None = None,
+    is_root: bool | None = True,
+) -> Rule:
+    """A rule from the texts that speak for it, each a regular expression."""
     return Rule(
-        code=code, pattern=re.compile(pattern, re.MULTILINE), tier=tier, confidence=confidence, **more
-    )  # type: ignore[arg-type]
+        code=code,
+        tier=tier,
+        confidence=confidence,
+        pattern=re.compile("|".join(texts), re.MULTILINE),
+        weigh=weigh,
+        retry=retry,
+        is_root=is_root,
+    )
 
 
 def apply(rules: Iterable[Rule], view: View) -> Iterator[Sign]:
@@ -128,8 +141,6 @@ _NOISE = re.compile(
 
 
 def _read(each: Rule, statement: Statement, view: View) -> Sign | None:
-    if each.kinds is not None and statement.kind not in each.kinds:
-        return None
     if statement.kind == "log" and _NOISE.search(statement.text):
         return None
     found = each.pattern.search(statement.text)

@@ -103,6 +103,12 @@ def _of_logs(evidence: Evidence) -> Iterator[Statement]:
             passed[log.index] = order + 1
             source = f"{name}, line {position + 1}"
             yield Statement("log", line, source, order, log.index, ended.get(log.index))
+    # A pod that is gone took its log along; the record beside the checkpoints has its last lines.
+    for index, record in sorted(evidence.records.items()):
+        if index not in passed:
+            for position, line in enumerate(record.get("log") or ()):
+                source = f"agent record of node {index}, log line {position + 1}"
+                yield Statement("log", str(line), source, position, index, ended.get(index))
 
 
 def _of_pod(pod: PodEnd) -> Iterator[Statement]:

@@ -15,6 +15,7 @@ from tonnage.diagnosis.families import (
     scheduling,
     shared_memory,
     storage,
+    workers,
 )
 from tonnage.diagnosis.rules import Family
 
@@ -22,6 +23,7 @@ FAMILIES: tuple[Family, ...] = (
     disruption.FAMILY,
     scheduling.FAMILY,
     memory.FAMILY,
+    workers.FAMILY,
     shared_memory.FAMILY,
     recorded.FAMILY,
     gpu.FAMILY,

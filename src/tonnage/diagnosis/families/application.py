@@ -22,7 +22,7 @@ _REPEATS = re.compile(
     r"ChildFailedError|SignalException|ProcessExitedException|ProcessRaisedException|CalledProcessError|RayTaskError|"
     r"DistBackendError|DistStoreError|DistNetworkError|NCCL|nccl|[Gg]loo|c10d|[Rr]endezvous|ActorDiedError|"
     r"WorkerCrashedError|BrokenProcessPool|DataLoader worker|The above exception|EOFError|ConnectionError|"
-    r"BrokenPipeError|ConnectionResetError|queue\.Empty|KeyboardInterrupt|SystemExit"
+    r"terminated with (?:signal|code)|exited with code|non-zero exit status|BrokenPipeError|ConnectionResetError|queue\.Empty|KeyboardInterrupt|SystemExit"
 )
 
 
@@ -40,32 +40,146 @@ def _in_reading(read: Reading) -> Sign | None:
     return read.sign if _READING.search(read.before(15)) else None
 
 
-FAMILY = Family(rules=(
-    rule("APP-04", r"PytorchStreamReader failed|failed finding central directory|invalid header or archive is corrupted|"
-         r"UnpicklingError|[Ee]rror while deserializing(?: header)?|HeaderTooLarge|InvalidHeader|"
-         r"MetadataIncompleteBuffer|not a ZIP archive|BadZipFile|unexpected EOF, expected \d+ more bytes|"
-         r"storage has wrong (?:byte )?size|checkpoint .*(?:corrupt|truncated)|zlib\.error|"
-         r"[Cc]orrupt(?:ed)? checkpoint|Invalid magic number", Tier.ROOT, 0.92),
-    rule("APP-04", r"EOFError: (?:Ran out of input|Compressed file ended|.*)|^EOFError$", Tier.ROOT, 0.8,
-         weigh=_in_reading),
-    rule("APP-02", r"[Ll]oss (?:is|became|=|:) ?(?:nan|NaN|inf)\b.*(?:stop|abort|exit|diverg)|is NAN!|"
-         r"(?:nan|NaN|NAN|inf)\b.{0,40}(?:[Ss]top(?:ping)? [Tt]raining|stopping|aborting)|"
-         r"(?:ValueError|RuntimeError|FloatingPointError|Exception|AssertionError).*\b(?:nan|NaN|NAN|non-finite|not finite)\b|"
-         r"returned nan values|Minimum loss scale reached|loss scale.*(?:below|already at minimum)|"
-         r"[Tt]raining diverged|DetectAnomaly", Tier.ROOT, 0.9),
-    rule("APP-03", r"[Ss]egmentation fault|SIGSEGV|Signal 11|exitcode ?: ?-11\b|\bcode -11\b|segfault at |"
-         r"return ?code ?= ?-11\b|Fatal Python error: (?!Aborted)", Tier.ROOT, 0.9),
-    rule("APP-03", r"exitCode: (?:139|245)\b|exit(?:ed)? (?:with )?code:? 139\b|core dumped", Tier.EXIT, 0.85),
-    rule("APP-01", r"\b40[13] (?:Client Error|Forbidden|Unauthorized)|GatedRepoError|RepositoryNotFoundError|"
-         r"Cannot access gated repo|Invalid (?:user )?token|AccessDenied|InvalidAccessKeyId|NoCredentials|"
-         r"LocalEntryNotFoundError|EntryNotFoundError|HFValidationError|is not a valid model identifier|"
-         r"command not found|No such file or directory$|can't open file|unrecognized arguments|"
-         r"invalid device ordinal|the following arguments are required|No module named", Tier.PROGRAM, 0.88),
-    rule("APP-01", rf"{_PREFIX}(?:{_OWN})(?::|$)", Tier.PROGRAM, 0.85, weigh=_not_repeated),
-    rule("APP-01", rf"{_PREFIX}(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)", Tier.PROGRAM, 0.7, weigh=_not_repeated),
-    rule("APP-05", r"no progress for \d+|[Tt]raining (?:hang|hung|stuck)|appears to be hung|"
-         r"py-spy dump.*(?:futex|wait)", Tier.EXIT, 0.6),
-    rule(UNKNOWN, r"exitCode\"?: 137\b|exit(?:ed)? (?:with )?(?:code|status):? 137\b", Tier.EXIT, 0.6, is_root=None),
-    rule(UNKNOWN, r"exitCode\"?: 143\b|exitcode ?: ?-15\b", Tier.WRAPPER, 0.5, is_root=None),
-    rule(UNKNOWN, r"exitCode\"?: (?:134|250)\b|exitcode ?: ?-6\b", Tier.WRAPPER, 0.5, is_root=None),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "APP-04",
+            Tier.ROOT,
+            0.92,
+            r"PytorchStreamReader failed",
+            r"failed finding central directory",
+            r"invalid header or archive is corrupted",
+            r"UnpicklingError",
+            r"[Ee]rror while deserializing(?: header)?",
+            r"HeaderTooLarge",
+            r"InvalidHeader",
+            r"MetadataIncompleteBuffer",
+            r"not a ZIP archive",
+            r"BadZipFile",
+            r"unexpected EOF, expected \d+ more bytes",
+            r"storage has wrong (?:byte )?size",
+            r"checkpoint .*(?:corrupt|truncated)",
+            r"zlib\.error",
+            r"Unable to load weights from pytorch checkpoint file",
+            r"[Cc]orrupt(?:ed)? checkpoint",
+            r"Invalid magic number",
+        ),
+        rule(
+            "APP-04",
+            Tier.ROOT,
+            0.8,
+            r"EOFError: (?:Ran out of input|Compressed file ended|.*)",
+            r"^EOFError$",
+            weigh=_in_reading,
+        ),
+        rule(
+            "APP-02",
+            Tier.ROOT,
+            0.9,
+            r"[Ll]oss (?:is|became|=|:) ?(?:nan|NaN|inf)\b.*(?:stop|abort|exit|diverg)",
+            r"is NAN!",
+            r"(?:nan|NaN|NAN|inf)\b.{0,40}(?:[Ss]top(?:ping)? [Tt]raining|stopping|aborting)",
+            r"(?:Error|Exception): .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
+            r"returned nan values",
+            r"loss returned in .* is (?:nan|inf)",
+            r"Minimum loss scale reached",
+            r"loss scale.*(?:below|already at minimum)",
+            r"[Tt]raining diverged",
+            r"DetectAnomaly",
+        ),
+        rule(
+            "APP-03",
+            Tier.ROOT,
+            0.9,
+            r"[Ss]egmentation fault",
+            r"SIGSEGV",
+            r"Signal 11",
+            r"exitcode ?: ?-11\b",
+            r"\bcode -11\b",
+            r"segfault at ",
+            r"return ?code ?= ?-11\b",
+            r"Fatal Python error: (?!Aborted|Bus)",
+            r"double free or corruption|(?:free|malloc|munmap_chunk|realloc)\(\): \w+|corrupted size vs",
+            r"Illegal instruction",
+        ),
+        rule(
+            "APP-03",
+            Tier.EXIT,
+            0.85,
+            r"exitCode: (?:139|245)\b",
+            r"exit(?:ed)? (?:with )?code:? 139\b",
+            r"core dumped",
+        ),
+        rule(
+            "APP-01",
+            Tier.PROGRAM,
+            0.88,
+            r"\b40[13] (?:Client Error|Forbidden|Unauthorized)",
+            r"GatedRepoError",
+            r"RepositoryNotFoundError",
+            r"Cannot access gated repo",
+            r"Invalid (?:user )?token",
+            r"AccessDenied",
+            r"InvalidAccessKeyId",
+            r"NoCredentials",
+            r"LocalEntryNotFoundError",
+            r"EntryNotFoundError",
+            r"HFValidationError",
+            r"is not a valid model identifier",
+            r"command not found",
+            r"No such file or directory$",
+            r"can't open file",
+            r"unrecognized arguments",
+            r"invalid device ordinal",
+            r"the following arguments are required",
+            r"No module named",
+        ),
+        rule(
+            "APP-01",
+            Tier.PROGRAM,
+            0.85,
+            rf"{_PREFIX}(?:{_OWN})(?::|$)",
+            weigh=_not_repeated,
+        ),
+        rule(
+            "APP-01",
+            Tier.PROGRAM,
+            0.7,
+            rf"{_PREFIX}(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)",
+            weigh=_not_repeated,
+        ),
+        rule(
+            "APP-05",
+            Tier.EXIT,
+            0.6,
+            r"no progress for \d+",
+            r"[Tt]raining (?:hang|hung|stuck)",
+            r"appears to be hung",
+            r"py-spy dump.*(?:futex|wait)",
+        ),
+        rule(
+            UNKNOWN,
+            Tier.EXIT,
+            0.6,
+            r"exitCode\"?: 137\b",
+            r"exit(?:ed)? (?:with )?(?:code|status):? 137\b",
+            is_root=None,
+        ),
+        rule(
+            UNKNOWN,
+            Tier.WRAPPER,
+            0.5,
+            r"exitCode\"?: 143\b",
+            r"exitcode ?: ?-15\b",
+            is_root=None,
+        ),
+        rule(
+            UNKNOWN,
+            Tier.WRAPPER,
+            0.5,
+            r"exitCode\"?: (?:134|250)\b",
+            r"exitcode ?: ?-6\b",
+            is_root=None,
+        ),
+    )
+)

@@ -30,8 +30,8 @@ _FREE = re.compile(rf"of which {_SIZE} is free|; {_SIZE} free")
 _OTHERS = re.compile(rf"Process \d+ has {_SIZE} memory in use")
 _OURS = re.compile(rf"this process has {_SIZE} memory in use")
 _ALLOCATED = re.compile(rf"allocated memory {_SIZE} is allocated by|{_SIZE} (?:already )?allocated[;,]")
-_RESERVED_TOTAL = re.compile(rf"{_SIZE} (?:reserved in total|cached\))")
-_UNALLOCATED = re.compile(rf"and {_SIZE} is reserved by PyTorch but unallocated")
+_RESERVED_TOTAL = re.compile(rf"{_SIZE} reserved in total")
+_UNALLOCATED = re.compile(rf"and {_SIZE} is reserved by PyTorch but unallocated|{_SIZE} cached\)")
 
 _IDLE_SHARE = 0.15
 _FOREIGN_SHARE = 0.15

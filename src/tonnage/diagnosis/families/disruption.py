@@ -51,35 +51,136 @@ def _gone(view: View) -> Iterator[Sign]:
 
 
 _PLANE = Tier.CONTROL_PLANE
-FAMILY = Family(rules=(
-    rule("PRE-06", r"Preempted to accommodate a workload|EvictedDueToPreempted|"
-         r"InClusterQueue|InCohort(?:Reclamation|FairSharing|ReclaimWhileBorrowing)", _PLANE, 0.97),
-    rule("PRE-01", r"PreemptionByScheduler|preempting to accommodate a higher priority pod|"
-         r"Preempted by (?:a pod|(?:pod )?\S+) on node|DUE TO PREEMPTION|"
-         r"[Jj]ob \S+ (?:was |has been )?(?:preempted|requeued due to preemption)", _PLANE, 0.97),
-    rule("PRE-02", r"Preempted in order to admit critical pod|preempted by Kubelet to accommodate a critical pod|"
-         r"[Rr]eason:? +Preempting\b", _PLANE, 0.97),
-    rule("PRE-05", r"in response to imminent node shutdown|node is shutting down|[Rr]eason:? *NodeShutdown|"
-         r"[Tt]ermination is imminent|[Ss]pot (?:instance )?(?:interruption|termination|reclaim|preempt)|"
-         r"SpotInterruption|PreemptScheduled|(?:instance|node|VM|machine) (?:was |is being |has been )?preempted|"
-         r"compute\.instances\.preempted|RebalanceRecommendation|instance-action.*terminate|"
-         r"Received shutdown signal from (?:the )?(?:cloud|platform)|[Pp]reemptible (?:instance|VM|node).*terminat",
-         _PLANE, 0.95),
-    rule("PRE-03", r"EvictionByEvictionAPI|Eviction API: evicting|[Dd]raining node|evicting pod \S+|"
-         r"ScaleDown.*(?:deleting|evict)|DisruptionTerminating|deleting pod for node scale down", _PLANE, 0.95),
-    rule("PRE-04", r"DeletionByTaintManager|TaintManagerEviction|deleting due to NoExecute taint|DeletionByPodGC|"
-         r"PodGC: node no longer exists|DeletionByDeviceTaintManager|NodeNotReady|Node is not ready|NodeLost|"
-         r"node\.kubernetes\.io/(?:unreachable|not-ready)\S*:NoExecute|NodeStatusUnknown|Kubelet stopped posting|"
-         r"DUE TO NODE FAILURE|NODE_FAIL\b|marked .*unhealthy.*taint", _PLANE, 0.93),
-    rule("PRE-07", r"DeadlineExceeded(?!.*(?:StatusCode|rpc|DEADLINE))|active longer than specified deadline|"
-         r"active on the node longer than the specified deadline|DUE TO TIME LIMIT|"
-         r"exceeded (?:its )?(?:wall ?time|time limit)|activeDeadlineSeconds", _PLANE, 0.96),
-    rule("PRE-07", r"BackoffLimitExceeded|reached the specified backoff limit|MaxFailedIndexesExceeded|"
-         r"Job has failed indexes|FailedIndexes|PodFailurePolicy", Tier.WRAPPER, 0.8),
-    rule("PRB-01", r"failed (?:liveness|startup) probe|(?:Liveness|Startup) probe (?:failed|errored)",
-         _PLANE, 0.93),
-    rule("EXT-01", r"Received (?:1|2) death signal|got signal: (?:1|2)\b|SIGHUP|Hangup|KeyboardInterrupt|"
-         r"CANCELLED AT \S+ \*\*\*|Received SIGINT", Tier.PROGRAM, 0.85),
-    rule("EXT-01", r"Received 15 death signal|SignalException: Process \d+ got signal: 15|"
-         r"CANCELLED by \d+", Tier.EXIT, 0.5, is_root=None),
-), signs=signs)  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "PRE-06",
+            _PLANE,
+            0.97,
+            r"Preempted to accommodate a workload",
+            r"EvictedDueToPreempted",
+            r"InClusterQueue",
+            r"InCohort(?:Reclamation|FairSharing|ReclaimWhileBorrowing)",
+        ),
+        rule(
+            "PRE-01",
+            _PLANE,
+            0.97,
+            r"PreemptionByScheduler",
+            r"preempting to accommodate a higher priority pod",
+            r"Preempted by (?:a pod|(?:pod )?\S+) on node",
+            r"DUE TO PREEMPTION",
+            r"[Jj]ob \S+ (?:was |has been )?(?:preempted|requeued due to preemption)",
+        ),
+        rule(
+            "PRE-02",
+            _PLANE,
+            0.97,
+            r"Preempted in order to admit critical pod",
+            r"preempted by Kubelet to accommodate a critical pod",
+            r"[Rr]eason:? +Preempting\b",
+        ),
+        rule(
+            "PRE-05",
+            _PLANE,
+            0.95,
+            r"in response to imminent node shutdown",
+            r"node is shutting down",
+            r"[Rr]eason:? *NodeShutdown",
+            r"[Tt]ermination is imminent",
+            r"[Ss]pot (?:[Ii]nstance )?(?:[Ii]nterruption|[Tt]ermination|reclaim|preempt)",
+            r"interruption (?:notice|warning).*[Ss]pot",
+            r"SpotInterruption",
+            r"PreemptScheduled",
+            r"(?:instance|node|VM|machine) (?:was |is being |has been )?preempted",
+            r"compute\.instances\.preempted",
+            r"RebalanceRecommendation",
+            r"instance-action.*terminate",
+            r"Received shutdown signal from (?:the )?(?:cloud|platform)",
+            r"[Pp]reemptible (?:instance|VM|node).*terminat",
+        ),
+        rule(
+            "PRE-03",
+            _PLANE,
+            0.95,
+            r"EvictionByEvictionAPI",
+            r"Eviction API: evicting",
+            r"[Dd]raining node",
+            r"evicting pod \S+",
+            r"ScaleDown.*(?:deleting|evict)",
+            r"DisruptionTerminating",
+            r"deleting pod for node scale down",
+        ),
+        rule(
+            "PRE-04",
+            _PLANE,
+            0.93,
+            r"DeletionByTaintManager",
+            r"TaintManagerEviction",
+            r"deleting due to NoExecute taint",
+            r"DeletionByPodGC",
+            r"PodGC: node no longer exists",
+            r"DeletionByDeviceTaintManager",
+            r"NodeNotReady",
+            r"Node is not ready",
+            r"NodeLost",
+            r"node\.kubernetes\.io/(?:unreachable|not-ready)\S*:NoExecute",
+            r"NodeStatusUnknown",
+            r"Kubelet stopped posting",
+            r"DUE TO NODE FAILURE",
+            r"NODE_FAIL\b",
+            r"marked .*unhealthy.*taint",
+        ),
+        rule(
+            "PRE-07",
+            _PLANE,
+            0.96,
+            r"DeadlineExceeded(?!.*(?:StatusCode|rpc|DEADLINE))",
+            r"active longer than specified deadline",
+            r"active on the node longer than the specified deadline",
+            r"DUE TO TIME LIMIT",
+            r"exceeded (?:its )?(?:wall ?time|time limit)",
+            r"activeDeadlineSeconds",
+        ),
+        rule(
+            "PRE-07",
+            Tier.WRAPPER,
+            0.8,
+            r"BackoffLimitExceeded",
+            r"reached the specified backoff limit",
+            r"MaxFailedIndexesExceeded",
+            r"Job has failed indexes",
+            r"FailedIndexes",
+            r"PodFailurePolicy",
+        ),
+        rule(
+            "PRB-01",
+            _PLANE,
+            0.93,
+            r"failed (?:liveness|startup) probe",
+            r"(?:Liveness|Startup) probe (?:failed|errored)",
+        ),
+        rule(
+            "EXT-01",
+            Tier.PROGRAM,
+            0.85,
+            r"Received (?:1|2) death signal",
+            r"got signal: (?:1|2)\b",
+            r"SIGHUP",
+            r"Hangup",
+            r"KeyboardInterrupt",
+            r"CANCELLED AT \S+ \*\*\*",
+            r"Received SIGINT",
+        ),
+        rule(
+            "EXT-01",
+            Tier.EXIT,
+            0.5,
+            r"Received 15 death signal",
+            r"SignalException: Process \d+ got signal: 15",
+            r"CANCELLED by \d+",
+            is_root=None,
+        ),
+    ),
+    signs=signs,
+)

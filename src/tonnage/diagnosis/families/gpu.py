@@ -75,42 +75,148 @@ def _xid(read: Reading) -> Sign | None:
     return with_code(read.sign, code) if code else None
 
 
-FAMILY = Family(rules=(
-    # -- hardware, by the driver's log and by the error that carries it
-    rule("GPU-07", r"NVRM: Xid \([^)]*\): (\d+)", Tier.KERNEL, 0.95, weigh=_xid),
-    rule("GPU-07", r"\bXid (?:error )?(\d+)\b", Tier.KERNEL, 0.85, weigh=_xid),
-    rule("GPU-06", r"uncorrectable ECC error|ECC_UNCORRECTABLE|ECCUncorrectable|[Dd]ouble[- ][Bb]it ECC|"
-         r"[Uu]ncorrectable (?:memory|DRAM|SRAM)|row remap(?:ping)? (?:failure|pending)", Tier.KERNEL, 0.96),
-    rule("GPU-07", r"fallen off the bus|GPU is lost|GPU_IS_LOST|Unable to determine the device handle|"
-         r"unspecified launch failure|SXid|NVLink (?:fatal|error)|GPU requires reset|GSP (?:RPC )?(?:timeout|error)|"
-         r"Timeout .*waiting for RPC from GSP|RmInitAdapter failed", Tier.KERNEL, 0.93),
-    rule("GPU-08", r"Failed to initialize NVML: Unknown Error", Tier.ROOT, 0.93),
-    # -- the program on the device
-    rule("GPU-04", r"illegal memory access|device-side assert|misaligned address|CUDA error: invalid program counter|"
-         r"illegal instruction was encountered|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|"
-         r"cudaErrorAssert|\.cu:\d+:.*Assertion .* failed", Tier.ROOT, 0.92),
-    # -- memory
-    rule("GPU-01e", r"CUDA out of memory|torch(?:\.cuda)?\.OutOfMemoryError|HIP out of memory",
-         Tier.ROOT, 0.92, weigh=_torch_oom),
-    rule("GPU-02", r"RESOURCE_EXHAUSTED: (?:.*(?:[Oo]ut of memory|allocat|reserve|HBM|memory space)).*|"
-         r"(?:Resource exhausted|ResourceExhaustedError|ResourceExhausted): ?.*(?:OOM|allocat|memory).*|"
-         r"OOM when allocating tensor|Dst tensor is not initialized|BufferAssignment OOM|"
-         r"ran out of memory trying to allocate|Ran out of memory in memory space hbm|XlaRuntimeError.*[Oo]ut of memory",
-         Tier.ROOT, 0.92, weigh=_xla_oom),
-    rule("GPU-03", r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUDA error: out of memory|"
-         r"cudaErrorMemoryAllocation|Cuda failure (?:\d+ )?'?out of memory|CUDA_ERROR_OUT_OF_MEMORY|"
-         r"cuda(?:Malloc|runtime).*out of memory|cuda runtime error \(2\)", Tier.ROOT, 0.85, weigh=_masked),
-    rule("GPU-03", r"CUBLAS_STATUS_NOT_INITIALIZED|CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|"
-         r"CUSOLVER_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)|CUFFT_(?:ALLOC_FAILED|INTERNAL_ERROR)",
-         Tier.ROOT, 0.6, weigh=_masked),
-    # -- driver and image
-    rule("GPU-09", r"driver version is insufficient|no kernel image is available|NVIDIA driver on your system is too old|"
-         r"Driver/library version mismatch|CUDA unknown error|No CUDA GPUs are available|"
-         r"no CUDA-capable device is detected|[Ff]ound no NVIDIA driver|Torch not compiled with CUDA enabled|"
-         r"is not compatible with the current PyTorch installation|unsupported toolchain|"
-         r"forward compatibility was attempted|libcuda\.so\S*: cannot open|unsatisfied condition: cuda|"
-         r"could not select device driver|nvidia-container-cli: (?:initialization|requirement|ldcache|mount) error|"
-         r"system (?:not yet initialized|has unsupported display driver)|invalid device function|"
-         r"invalid value for --gpu-architecture|cudaErrorInsufficientDriver|CUDA_ERROR_NO_DEVICE|"
-         r"cudaErrorNoKernelImageForDevice|unsupported gpu architecture", Tier.ROOT, 0.92),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        # -- hardware, by the driver's log and by the error that carries it
+        rule(
+            "GPU-07",
+            Tier.KERNEL,
+            0.95,
+            r"NVRM: Xid \([^)]*\): (\d+)",
+            weigh=_xid,
+        ),
+        rule(
+            "GPU-07",
+            Tier.KERNEL,
+            0.85,
+            r"\bXid (?:error )?(\d+)\b",
+            weigh=_xid,
+        ),
+        rule(
+            "GPU-06",
+            Tier.KERNEL,
+            0.96,
+            r"uncorrectable ECC error",
+            r"ECC_UNCORRECTABLE",
+            r"ECCUncorrectable",
+            r"[Dd]ouble[- ][Bb]it ECC",
+            r"[Uu]ncorrectable (?:memory|DRAM|SRAM)",
+            r"row remap(?:ping)? (?:failure|pending)",
+        ),
+        rule(
+            "GPU-07",
+            Tier.KERNEL,
+            0.93,
+            r"fallen off the bus",
+            r"GPU is lost",
+            r"GPU_IS_LOST",
+            r"Unable to determine the device handle",
+            r"unspecified launch failure",
+            r"SXid",
+            r"NVLink (?:fatal|error)|uncorrectable NVLink error|NVSwitch (?:fatal|error)",
+            r"GPU requires reset",
+            r"GSP (?:RPC )?(?:timeout|error)",
+            r"Timeout .*waiting for RPC from GSP",
+            r"RmInitAdapter failed",
+        ),
+        rule(
+            "GPU-08",
+            Tier.ROOT,
+            0.93,
+            r"Failed to initialize NVML: Unknown Error",
+        ),
+        # -- the program on the device
+        rule(
+            "GPU-04",
+            Tier.ROOT,
+            0.92,
+            r"illegal memory access",
+            r"device-side assert",
+            r"misaligned address",
+            r"CUDA error: invalid program counter",
+            r"illegal instruction was encountered",
+            r"cudaErrorIllegalAddress",
+            r"CUDA_ERROR_ILLEGAL_ADDRESS",
+            r"cudaErrorAssert",
+            r"\.cu:\d+:.*Assertion .* failed",
+        ),
+        # -- memory
+        rule(
+            "GPU-01e",
+            Tier.ROOT,
+            0.92,
+            r"CUDA out of memory",
+            r"torch(?:\.cuda)?\.OutOfMemoryError",
+            r"HIP out of memory",
+            weigh=_torch_oom,
+        ),
+        rule(
+            "GPU-02",
+            Tier.ROOT,
+            0.92,
+            r"RESOURCE_EXHAUSTED: (?:.*(?:[Oo]ut of memory|allocat|reserve|HBM|memory space)).*",
+            r"(?:Resource exhausted|ResourceExhaustedError|ResourceExhausted): ?.*(?:OOM|allocat|memory).*",
+            r"OOM when allocating tensor",
+            r"Dst tensor is not initialized",
+            r"BufferAssignment OOM",
+            r"ran out of memory trying to allocate",
+            r"Ran out of memory in memory space hbm",
+            r"XlaRuntimeError.*[Oo]ut of memory",
+            weigh=_xla_oom,
+        ),
+        rule(
+            "GPU-03",
+            Tier.ROOT,
+            0.85,
+            r"CUBLAS_STATUS_ALLOC_FAILED",
+            r"CUDNN_STATUS_ALLOC_FAILED",
+            r"CUDA error: out of memory",
+            r"cudaErrorMemoryAllocation",
+            r"Cuda failure (?:\d+ )?'?out of memory",
+            r"CUDA_ERROR_OUT_OF_MEMORY",
+            r"cuda(?:Malloc|runtime).*out of memory",
+            r"cuda runtime error \(2\)",
+            weigh=_masked,
+        ),
+        rule(
+            "GPU-03",
+            Tier.ROOT,
+            0.6,
+            r"CUBLAS_STATUS_NOT_INITIALIZED",
+            r"CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)",
+            r"CUSOLVER_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)",
+            r"CUFFT_(?:ALLOC_FAILED|INTERNAL_ERROR)",
+            weigh=_masked,
+        ),
+        # -- driver and image
+        rule(
+            "GPU-09",
+            Tier.ROOT,
+            0.92,
+            r"driver version is insufficient",
+            r"no kernel image is available",
+            r"NVIDIA driver on your system is too old",
+            r"Driver/library version mismatch",
+            r"CUDA unknown error",
+            r"No CUDA GPUs are available",
+            r"no CUDA-capable device is detected",
+            r"[Ff]ound no NVIDIA driver",
+            r"couldn't communicate with the NVIDIA driver",
+            r"Torch not compiled with CUDA enabled",
+            r"is not compatible with the current PyTorch installation",
+            r"unsupported toolchain",
+            r"forward compatibility was attempted",
+            r"libcuda\.so\S*: cannot open",
+            r"unsatisfied condition: cuda",
+            r"could not select device driver",
+            r"nvidia-container-cli: (?:initialization|requirement|ldcache|mount) error",
+            r"system (?:not yet initialized|has unsupported display driver)",
+            r"invalid device function",
+            r"invalid value for --gpu-architecture",
+            r"cudaErrorInsufficientDriver",
+            r"CUDA_ERROR_NO_DEVICE",
+            r"cudaErrorNoKernelImageForDevice",
+            r"unsupported gpu architecture",
+        ),
+    )
+)

@@ -35,7 +35,7 @@ def _evicted(read: Reading) -> Sign | None:
         return read.sign if parsed.resource.strip("[]") == "memory" else None
     if isinstance(parsed, NodeHadCondition):
         return read.sign if "MemoryPressure" in parsed.conditions else None
-    return read.sign if re.search(r"resource: \[?memory|MemoryPressure", read.found[0]) else None
+    return read.sign if re.search(r"resource: \[?[Mm]emory|MemoryPressure", read.found[0]) else None
 
 
 _BYTES = re.compile(r"tr(?:ied|ying) to allocate (\d+) bytes")
@@ -78,7 +78,7 @@ def grows_in_log(view: View, statement: Statement, *, least: int = 4) -> bool:
     return len(values) >= least and rising and values[-1] >= values[0] * 4 / 3
 
 
-def _killed_child(read: Reading) -> Sign | None:
+def killed_child(read: Reading) -> Sign | None:
     """A launcher's SIGKILL of a child, unless the record says that memory was far from its limit."""
     if says_no_oom(read.view):
         return with_code(read.sign, UNKNOWN, 0.6)
@@ -105,56 +105,119 @@ def is_near_limit(memory: dict[str, object], share: float = 0.95) -> bool:
     return isinstance(limit, int) and limit > 0 and most is not None and most >= share * limit
 
 
-FAMILY = Family(rules=(
-    # -- the runtime's verdict
-    rule("MEM-01", r"\breason\"?:? ?\"?OOMKilled", Tier.RUNTIME, 0.97, weigh=_node_or_own),
-    rule("MEM-01", r"Reason: +OOMKilled", Tier.RUNTIME, 0.97, weigh=_node_or_own),
-    rule("MEM-01", r"\b\d+/\d+ +(?:Init:)?OOMKilled\b|\"?OOMKilled\"?: true|phase.{0,20}OOMKilled|\(OOMKilled\)",
-         Tier.RUNTIME, 0.95, weigh=_node_or_own),
-    rule("MEM-01", r"oom[-_]kill event|Detected \d+ oom_kill|Exceeded job memory limit|"
-         r"Some of your processes may have been killed by the cgroup out-of-memory handler|"
-         r"\bOUT_OF_ME(?:MORY|\+)", Tier.RUNTIME, 0.93),
-    # -- the kubelet's
-    rule("MEM-03", r"The node was low on resource: \[?memory.*", Tier.CONTROL_PLANE, 0.98, weigh=_evicted),
-    rule("MEM-03", r"(?:Pod was rejected: |Pod )?The node had condition: \[[^\]]*MemoryPressure[^\]]*\]\.?",
-         Tier.CONTROL_PLANE, 0.93, weigh=_evicted),
-    rule("MEM-03", r"MemoryPressure +(?:True|=True)|Attempting to reclaim memory", Tier.KERNEL, 0.6),
-    # -- the kernel's
-    rule("MEM-01", r"CONSTRAINT_MEMCG|[Mm]emory cgroup out of memory|mem_cgroup_(?:out_of_memory|oom)|"
-         r"killed as a result of limit of", Tier.KERNEL, 0.96),
-    rule("MEM-02", r"System ?OOM\b|System OOM encountered|constraint=CONSTRAINT_NONE|global_oom",
-         Tier.KERNEL, 0.95),
-    rule("MEM-02", r"(?<!cgroup out of memory: )(?<![Cc]group )\bOut of memory: Kill(?:ed)? process \d+",
-         Tier.KERNEL, 0.88),
-    # -- refused without a kill
-    rule("MEM-04", r"DefaultCPUAllocator: (?:can't allocate|not enough) memory|std::bad_alloc|"
-         r"\b(?:numpy\S*)?_?ArrayMemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array|"
-         r"^(?:\[\w+\]:? ?)*MemoryError\b|(?:OSError|RuntimeError).*\b(?:Errno 12|Cannot allocate memory)|"
-         r"\[Errno 12\]|fork: Cannot allocate memory|malloc of \d+ bytes? failed|failed to mmap .*Cannot allocate|"
-         r"memory allocation of \d+ bytes failed|java\.lang\.OutOfMemoryError|"
-         r"OOM when allocating tensor.*(?:device:CPU|allocator (?:mkl)?cpu)|ArrowMemoryError|pyarrow.*[Oo]ut of memory",
-         Tier.ROOT, 0.9, weigh=_refused),
-    # -- workers
-    rule("MEM-08", r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Killed", Tier.ROOT, 0.88,
-         weigh=_killed_child),
-    rule("MEM-08", r"DataLoader worker \(pid\(s\) [\d, ]+\) exited unexpectedly", Tier.SYMPTOM, 0.6,
-         weigh=_killed_child),
-    rule(UNKNOWN, r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: (?:Terminated|Hangup|Interrupt)",
-         Tier.ROOT, 0.6, is_root=None),
-    rule("MEM-09", r"received \d+ items of ancdata|\[Errno 24\]|Too many open files|can't start new thread|"
-         r"pthread_create failed|Thread creation failed|fork: retry: Resource temporarily unavailable|"
-         r"\[Errno 11\] Resource temporarily unavailable|no space left on device.*inotify|inotify.*(?:limit|no space)",
-         Tier.ROOT, 0.92),
-    rule("MEM-10", r"killed due to (?:the node running low on memory|memory pressure \(OOM\))|"
-         r"exceeds the memory usage threshold|ray\.exceptions\.OutOfMemoryError|"
-         r"[Mm]emory monitor .*kill", Tier.ROOT, 0.93),
-    rule(UNKNOWN, r"[Tt]he worker may have exceeded K8s pod memory limits|"
-         r"[Ww]orker died or was killed while executing a task by an unexpected system error",
-         Tier.ROOT, 0.5, is_root=None),
-    # -- a child that somebody killed, seen by its launcher
-    rule("MEM-01", r"\(?exitcode ?:? ?-9\)?|Signal 9 \(SIGKILL\) received|return ?code ?[=:]? ?-9\b|"
-         r"terminated (?:by|with) signal (?:9|SIGKILL)|died with <Signals\.SIGKILL|(?:exit )?code -9\b|"
-         r"exit(?:ed)? (?:with )?(?:status|code):? 247\b|exitCode: 247\b|SIGKILL\(-9\)|"
-         r"exited on signal 9 \(Killed\)|^\S*(?:: line \d+:)? +\d+ Killed +\S|^Killed$|signal: 9, SIGKILL",
-         Tier.EXIT, 0.62, weigh=_killed_child),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        # -- the runtime's verdict
+        rule(
+            "MEM-01",
+            Tier.RUNTIME,
+            0.97,
+            r"\bOOMKilled\b(?!\"?:? *=? *false)",
+            weigh=_node_or_own,
+        ),
+        rule(
+            "MEM-01",
+            Tier.RUNTIME,
+            0.93,
+            r"oom[-_]kill event",
+            r"Detected \d+ oom_kill",
+            r"Exceeded job memory limit",
+            r"Some of your processes may have been killed by the cgroup out-of-memory handler",
+            r"\bOUT_OF_ME(?:MORY|\+)",
+            r"task \d+: Out Of Memory",
+            r"[Cc]ontainer (?:was )?(?:OOM[- ]killed|killed (?:by \w+ )?(?:for|due to) exceeding memory)",
+        ),
+        # -- the kubelet's
+        rule(
+            "MEM-03",
+            Tier.CONTROL_PLANE,
+            0.98,
+            r"The node was low on resource: \[?[Mm]emory.*",
+            weigh=_evicted,
+        ),
+        rule(
+            "MEM-03",
+            Tier.CONTROL_PLANE,
+            0.93,
+            r"(?:Pod was rejected: |Pod )?The node had condition: \[[^\]]*MemoryPressure[^\]]*\]\.?",
+            weigh=_evicted,
+        ),
+        rule(
+            "MEM-03",
+            Tier.KERNEL,
+            0.6,
+            r"MemoryPressure +(?:True|=True)",
+            r"Attempting to reclaim memory",
+        ),
+        # -- the kernel's
+        rule(
+            "MEM-01",
+            Tier.KERNEL,
+            0.96,
+            r"CONSTRAINT_MEMCG",
+            r"[Mm]emory cgroup out of memory",
+            r"mem_cgroup_(?:out_of_memory|oom)",
+            r"killed as a result of limit of",
+        ),
+        rule(
+            "MEM-02",
+            Tier.KERNEL,
+            0.95,
+            r"System ?OOM\b",
+            r"System OOM encountered",
+            r"constraint=CONSTRAINT_NONE",
+            r"global_oom",
+        ),
+        rule(
+            "MEM-02",
+            Tier.KERNEL,
+            0.88,
+            r"\bOut of memory: Kill(?:ed)? process \d+",
+            r"constraint=CONSTRAINT_(?:CPUSET|MEMORY_POLICY)",
+            r"systemd-oomd.*[Kk]illed|earlyoom.*(?:SIGTERM|SIGKILL)",
+        ),
+        # -- refused without a kill
+        rule(
+            "MEM-04",
+            Tier.ROOT,
+            0.9,
+            r"DefaultCPUAllocator: (?:can't allocate|not enough) memory",
+            r"std::bad_alloc",
+            r"\b(?:numpy\S*)?_?ArrayMemoryError\b",
+            r"Unable to allocate [\d.]+ [KMGT]iB for an array",
+            r"^(?:\[\w+\]:? ?)*MemoryError\b",
+            r"(?:OSError|RuntimeError).*\b(?:Errno 12|Cannot allocate memory)",
+            r"\[Errno 12\]",
+            r"fork: Cannot allocate memory",
+            r"malloc of \d+ bytes? failed",
+            r"failed to mmap .*Cannot allocate",
+            r"memory allocation of \d+ bytes failed",
+            r"java\.lang\.OutOfMemoryError",
+            r"OOM when allocating tensor.*(?:device:CPU|allocator (?:mkl)?cpu)",
+            r"ArrowMemoryError",
+            r"pyarrow.*[Oo]ut of memory",
+            weigh=_refused,
+        ),
+        # -- a child that somebody killed, seen by its launcher
+        rule(
+            "MEM-01",
+            Tier.EXIT,
+            0.62,
+            r"\(?exitcode ?:? ?-9\)?",
+            r"Signal 9 \(SIGKILL\) received",
+            r"return ?code ?[=:]? ?-9\b",
+            r"terminated (?:by|with) signal (?:9|SIGKILL)",
+            r"died with <Signals\.SIGKILL",
+            r"(?:exit )?code -9\b",
+            r"exit(?:ed)? (?:with )?(?:status|code):? 247\b",
+            r"exitCode: 247\b",
+            r"SIGKILL\(-9\)",
+            r"exited on signal 9 \(Killed\)",
+            r"^\S*(?:: line \d+:)? +\d+ Killed +\S",
+            r"^Killed$",
+            r"signal: 9, SIGKILL",
+            r"killed by signal 9\b|got signal 9\b|[Ss]ignal: killed",
+            weigh=killed_child,
+        ),
+    )
+)

@@ -33,37 +33,124 @@ def _fault(read: Reading) -> Sign | None:
     return None if _CUDA_FAULT.search(read.statement.text) else read.sign
 
 
-FAMILY = Family(rules=(
-    rule("NET-01", r"Watchdog caught collective operation timeout|timed out in blocking wait|"
-         r"(?:failure|timeout\)?) detected by watchdog at work|Timeout at NCCL work|"
-         r"Timed out waiting \d+ms for (?:recv|send) operation|collective operation timeout|"
-         r"tensors were submitted to be reduced, gathered or broadcasted by subset of ranks|"
-         r"Some NCCL operations have failed or timed out", Tier.SYMPTOM, 0.85, is_root=False, weigh=_timeout),
-    rule("NET-02", r"watchdog got stuck for \d+ seconds|Heartbeat monitor timed out|"
-         r"Could not acquire GIL .*(?:watchdog|monitor)|terminating the process because.*heartbeat",
-         Tier.SYMPTOM, 0.85, is_root=None),
-    rule("NET-03", r"NET/IB ?: Got (?:completion|async event)|IBV_EVENT_QP_FATAL|"
-         r"ibv_\w+ failed|RDMA_CM_EVENT|local (?:protection|work queue) error|EFA.*(?:failed|error)",
-         Tier.SYMPTOM, 0.85, is_root=True),
-    rule("NET-03", r"ncclRemoteError|Connection closed by remote peer|remote process exit|"
-         r"(?:NCCL WARN|Gloo|gloo|socket|recv|send|[Rr]ank|TCPStore|c10d).{0,160}Connection reset by peer|"
-         r"Connection closed by peer \[|Socket Timeout.*nccl|NCCL WARN .*Connection (?:refused|timed out)|"
-         r"NCCL communicator was aborted|(?:recvValue|sendBytes|recvBytes) failed|Broken pipe.*(?:TCPStore|c10d)",
-         Tier.SYMPTOM, 0.75, is_root=False),
-    rule("NET-03", r"ncclSystemError|ncclInternalError|unhandled (?:system|cuda) error", Tier.EXIT, 0.55,
-         is_root=None, weigh=_fault),
-    rule("NET-04", r"(?:client socket|connect\(\)|TCP ?client).{0,40}timed out.*connect|"
-         r"trying to connect to \(|DistNetworkError|Rendezvous(?:Connection|Timeout|Closed|State)?Error|"
-         r"connection to the C10d store has failed|Timed out after .{0,20}waiting for clients|DistStoreError",
-         Tier.ROOT, 0.88, retry="after-fix"),
-    rule("NET-04", r"host not found|Name or service not known|Temporary failure in name resolution|"
-         r"(?:IPv[46] )?network addresses of \(.*cannot be retrieved|getaddrinfo failed|"
-         r"gethostby\w+ failed|Could not resolve host|no such host|server misbehaving|NameResolutionError",
-         Tier.ROOT, 0.88, retry="same"),
-    rule("NET-04", r"Address already in use|EADDRINUSE|errno: 98|\[Errno 98\]|failed to (?:listen|bind) (?:on|to)",
-         Tier.ROOT, 0.9, retry="same"),
-    rule("NET-04", r"Bootstrap : no socket interface found|No route to host|"
-         r"ORTE was unable to reliably start|ssh: connect to host .* (?:refused|timed out)|"
-         r"failed to recv, got 0 bytes|socketStartConnect: Connect to .* failed|"
-         r"(?:ConnectionRefusedError|\[Errno 111\]).*", Tier.ROOT, 0.75, retry="same"),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "NET-01",
+            Tier.SYMPTOM,
+            0.85,
+            r"Watchdog caught collective operation timeout",
+            r"timed out in blocking wait",
+            r"(?:failure|timeout\)?) detected by watchdog at work",
+            r"Timeout at NCCL work",
+            r"Timed out waiting \d+ms for (?:recv|send) operation",
+            r"collective operation timeout",
+            r"tensors were submitted to be reduced, gathered or broadcasted by subset of ranks",
+            r"Some NCCL operations have failed or timed out",
+            is_root=False,
+            weigh=_timeout,
+        ),
+        rule(
+            "NET-02",
+            Tier.SYMPTOM,
+            0.85,
+            r"watchdog got stuck for \d+ seconds",
+            r"Heartbeat monitor timed out",
+            r"Could not acquire GIL .*(?:watchdog|monitor)",
+            r"terminating the process because.*heartbeat",
+            is_root=None,
+        ),
+        rule(
+            "NET-03",
+            Tier.SYMPTOM,
+            0.85,
+            r"NET/IB ?: Got (?:completion|async event)",
+            r"IBV_EVENT_QP_FATAL",
+            r"ibv_\w+ failed",
+            r"RDMA_CM_EVENT",
+            r"local (?:protection|work queue) error",
+            r"EFA.*(?:failed|error)",
+            is_root=True,
+        ),
+        rule(
+            "NET-03",
+            Tier.SYMPTOM,
+            0.75,
+            r"ncclRemoteError",
+            r"Connection closed by remote peer",
+            r"remote process exit",
+            r"(?:NCCL WARN|Gloo|gloo|socket|recv|send|[Rr]ank|TCPStore|c10d).{0,160}Connection reset by peer",
+            r"Connection closed by peer \[",
+            r"Socket Timeout.*nccl",
+            r"NCCL WARN .*Connection (?:refused|timed out)",
+            r"NCCL communicator was aborted",
+            r"(?:recvValue|sendBytes|recvBytes) failed",
+            r"Broken pipe.*(?:TCPStore|c10d)",
+            is_root=False,
+        ),
+        rule(
+            "NET-03",
+            Tier.EXIT,
+            0.55,
+            r"ncclSystemError",
+            r"ncclInternalError",
+            r"unhandled (?:system|cuda) error",
+            is_root=None,
+            weigh=_fault,
+        ),
+        rule(
+            "NET-04",
+            Tier.ROOT,
+            0.88,
+            r"(?:client socket|connect\(\)|TCP ?client).{0,40}timed out.*connect",
+            r"trying to connect to \(",
+            r"DistNetworkError",
+            r"Rendezvous(?:Connection|Timeout|Closed|State)?Error",
+            r"connection to the C10d store has failed",
+            r"Timed out after .{0,20}waiting for clients",
+            r"DistStoreError",
+            retry="after-fix",
+        ),
+        rule(
+            "NET-04",
+            Tier.ROOT,
+            0.88,
+            r"host not found",
+            r"Name or service not known",
+            r"Temporary failure in name resolution",
+            r"(?:IPv[46] )?network addresses of \(.*cannot be retrieved",
+            r"getaddrinfo failed",
+            r"gethostby\w+ failed",
+            r"Could not resolve host",
+            r"no such host",
+            r"server misbehaving",
+            r"NameResolutionError",
+            retry="same",
+        ),
+        rule(
+            "NET-04",
+            Tier.ROOT,
+            0.9,
+            r"Address already in use",
+            r"EADDRINUSE",
+            r"errno: 98",
+            r"\[Errno 98\]",
+            r"failed to (?:listen|bind) (?:on|to)",
+            retry="same",
+        ),
+        rule(
+            "NET-04",
+            Tier.ROOT,
+            0.75,
+            r"Bootstrap : no socket interface found",
+            r"No route to host",
+            r"c10d.*errno: 1(?:10|11|13)\b",
+            r"ORTE was unable to reliably start",
+            r"ssh: connect to host .* (?:refused|timed out)",
+            r"failed to recv, got 0 bytes",
+            r"socketStartConnect: Connect to .* failed",
+            r"(?:ConnectionRefusedError|\[Errno 111\]).*",
+            retry="same",
+        ),
+    )
+)

@@ -22,29 +22,110 @@ def _unschedulable(read: Reading) -> Sign | None:
     return with_code(read.sign, "STO-03", 0.8) if reasons and len(on_volume) == len(reasons) else read.sign
 
 
-FAMILY = Family(rules=(
-    rule("SCH-06", r"ErrImagePull|ImagePullBackOff|ErrImageNeverPull|Failed to pull image|manifest unknown|"
-         r"pull access denied|toomanyrequests", Tier.OURS, 0.95),
-    rule("SCH-05", r"UnexpectedAdmissionError|\bOutOf(?:cpu|memory|pods|ephemeral-storage|[a-z.]+/\w+)\b|"
-         r"requested number of devices unavailable|no healthy devices present|TopologyAffinityError|"
-         r"Node didn't have enough resource", Tier.CONTROL_PLANE, 0.95, weigh=_rejected),
-    rule("SCH-02", r"exceeded quota|failed quota|quota metrics exceed|(?:maximum|minimum) \w+ usage per (?:Pod|Container)|"
-         r"QuotaExceeded|Quota '?\S+'? exceeded|quota limit.*exceed|exceed\w* (?:\w+ ){0,3}quota|"
-         r"admission webhook \S+ denied|violates PodSecurity|is forbidden: |"
-         r"ResourceExhausted: 429|429 .*(?:[Qq]uota|RESOURCE_EXHAUSTED)|RESOURCE_EXHAUSTED.*[Qq]uota|"
-         r"VcpuLimitExceeded|LimitExceeded.*instances?", Tier.CONTROL_PLANE, 0.93),
-    rule("SCH-03", r"couldn't assign flavors|insufficient (?:unused )?quota (?:for|in)|unavailable in ClusterQueue|"
-         r"ClusterQueue \S+ (?:is inactive|doesn't exist|not found)|LocalQueue \S+ (?:doesn't exist|is inactive)|"
-         r"Workload .*(?:inadmissible|not admitted)", Tier.ROOT, 0.93),
-    rule("SCH-04", r"pod ?group is not ready|tasks? in gang unschedulable|minAvailable|gang (?:is )?not ready|"
-         r"PodsReadyTimeout|Exceeded the PodsReady timeout|pod group .*(?:pending|unschedulable)",
-         Tier.ROOT, 0.9),
-    rule("SCH-01", r"\d+/\d+ nodes are available|FailedScheduling|reason\"?: \"?Unschedulable|"
-         r"pod didn't trigger scale-up|ZONE_RESOURCE_POOL_EXHAUSTED|InsufficientInstanceCapacity",
-         Tier.ROOT, 0.92, weigh=_unschedulable),
-    rule("SCH-07", r"CreateContainerConfigError|CreateContainerError|RunContainerError|InvalidImageName|"
-         r"ContainerCannotRun|StartError|executable file not found in \$PATH|OCI runtime create failed|"
-         r"(?:secret|configmap|Secret|ConfigMap) \"?\S+\"? not found|couldn't find key \S+ in",
-         Tier.ROOT, 0.92),
-    rule("SCH-07", r"exitCode: 12[678]\b", Tier.EXIT, 0.7),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "SCH-06",
+            Tier.OURS,
+            0.95,
+            r"ErrImagePull",
+            r"ImagePullBackOff",
+            r"ErrImageNeverPull",
+            r"Failed to pull image",
+            r"manifest unknown",
+            r"pull access denied",
+            r"toomanyrequests",
+        ),
+        rule(
+            "SCH-05",
+            Tier.CONTROL_PLANE,
+            0.95,
+            r"UnexpectedAdmissionError",
+            r"\bOutOf(?:cpu|memory|pods|ephemeral-storage|[a-z.]+/\w+)\b",
+            r"requested number of devices unavailable",
+            r"Allocate failed due to",
+            r"no healthy devices present",
+            r"TopologyAffinityError",
+            r"Node didn't have enough resource",
+            weigh=_rejected,
+        ),
+        rule(
+            "SCH-02",
+            Tier.CONTROL_PLANE,
+            0.93,
+            r"exceeded quota",
+            r"failed quota",
+            r"quota metrics exceed",
+            r"(?:maximum|minimum) \w+ usage per (?:Pod|Container)",
+            r"QuotaExceeded",
+            r"Quota '?\S+'? exceeded",
+            r"quota limit.*exceed",
+            r"exceed\w* (?:\w+ ){0,3}quota",
+            r"admission webhook \S+ denied",
+            r"violates PodSecurity",
+            r"is forbidden: (?!User )",
+            r"requested more vCPU capacity than",
+            r"ResourceExhausted: 429",
+            r"429 .*(?:[Qq]uota|RESOURCE_EXHAUSTED)",
+            r"RESOURCE_EXHAUSTED.*[Qq]uota",
+            r"VcpuLimitExceeded",
+            r"LimitExceeded.*instances?",
+        ),
+        rule(
+            "SCH-03",
+            Tier.ROOT,
+            0.93,
+            r"couldn't assign flavors",
+            r"insufficient (?:unused )?quota (?:for|in)",
+            r"unavailable in ClusterQueue",
+            r"ClusterQueue \S+ (?:is inactive|doesn't exist|not found)",
+            r"LocalQueue \S+ (?:doesn't exist|is inactive)",
+            r"Workload .*(?:inadmissible|not admitted)",
+        ),
+        rule(
+            "SCH-04",
+            Tier.ROOT,
+            0.9,
+            r"pod ?group is not ready",
+            r"tasks? in gang unschedulable",
+            r"minAvailable",
+            r"gang (?:is )?not ready",
+            r"PodsReadyTimeout",
+            r"Exceeded the PodsReady timeout",
+            r"pod group .*(?:pending|unschedulable)",
+        ),
+        rule(
+            "SCH-01",
+            Tier.ROOT,
+            0.92,
+            r"\d+/\d+ nodes are available",
+            r"FailedScheduling",
+            r"reason\"?: \"?Unschedulable",
+            r"pod didn't trigger scale-up",
+            r"ZONE_RESOURCE_POOL_EXHAUSTED",
+            r"InsufficientInstanceCapacity",
+            weigh=_unschedulable,
+        ),
+        rule(
+            "SCH-07",
+            Tier.ROOT,
+            0.92,
+            r"CreateContainerConfigError",
+            r"CreateContainerError",
+            r"RunContainerError",
+            r"InvalidImageName",
+            r"ContainerCannotRun",
+            r"StartError",
+            r"executable file not found in \$PATH",
+            r"OCI runtime create failed",
+            r"(?:secret|configmap|Secret|ConfigMap) \"?\S+\"? not found",
+            r"couldn't find key \S+ in",
+        ),
+        rule(
+            "SCH-07",
+            Tier.EXIT,
+            0.7,
+            r"exitCode: 12[678]\b",
+        ),
+    )
+)

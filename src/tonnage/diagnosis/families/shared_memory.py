@@ -42,18 +42,58 @@ def _full(read: Reading) -> Sign | None:
     return read.sign if _SEMAPHORE.search(around) else None
 
 
-FAMILY = Family(rules=(
-    rule("MEM-06", r"Call to posix_fallocate failed ?: No space left|failed to extend \S*nccl\S* to \d+ bytes|"
-         r"Error while creating shared memory segment|"
-         r"NCCL WARN .*(?:/dev/shm|shared memory).*No space left", Tier.ROOT, 0.95),
-    rule("NET-05", r"Error while attaching to shared memory segment.*|"
-         r"NCCL WARN (?:Call to|Cuda failure).*(?:shm_open|open) failed ?: No such file", Tier.ROOT, 0.9),
-    rule("MEM-05", r"[Ii]nsufficient shared memory|out of shared memory|unable to write to file </torch_|"
-         r"unable to (?:open|mmap|resize|allocate) shared memory.*(?:No space|Cannot allocate|Bus|\(28\)|\(12\))|"
-         r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error|"
-         r"(?:shm_open|ftruncate|posix_fallocate).*(?:No space left|ENOSPC)|"
-         r"raise your shared memory limit", Tier.ROOT, 0.92, weigh=_bus_error),
-    rule("MEM-05", r"\[Errno 28\]|No space left on device", Tier.ROOT, 0.9, weigh=_full),
-    rule("MEM-05", r"exitcode ?: ?-7\b|exitCode: 135\b|Signal 7 \(SIGBUS\)|Bus error \(core dumped\)|code -7\b|"
-         r"exitCode: 249\b", Tier.EXIT, 0.6, weigh=_bus_error),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "MEM-06",
+            Tier.ROOT,
+            0.95,
+            r"Call to posix_fallocate failed ?: No space left",
+            r"failed to extend \S*nccl\S* to \d+ bytes",
+            r"Error while creating shared memory segment",
+            r"NCCL WARN .*(?:/dev/shm|shared memory).*No space left",
+        ),
+        rule(
+            "NET-05",
+            Tier.ROOT,
+            0.9,
+            r"Error while attaching to shared memory segment.*",
+            r"NCCL WARN (?:Call to|Cuda failure).*(?:shm_open|open) failed ?: No such file",
+        ),
+        rule(
+            "MEM-05",
+            Tier.ROOT,
+            0.92,
+            r"[Ii]nsufficient shared memory",
+            r"Unexpected bus error encountered in worker",
+            r"Fatal Python error: Bus error",
+            r"out of shared memory",
+            r"unable to write to file </torch_",
+            r"unable to (?:open|mmap|resize|allocate) shared memory.*(?:No space|Cannot allocate|Bus|\(28\)|\(12\))",
+            r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error",
+            r"(?:shm_open|ftruncate|posix_fallocate).*(?:No space left|ENOSPC)",
+            r"raise your shared memory limit",
+            weigh=_bus_error,
+        ),
+        rule(
+            "MEM-05",
+            Tier.ROOT,
+            0.9,
+            r"\[Errno 28\]",
+            r"No space left on device",
+            weigh=_full,
+        ),
+        rule(
+            "MEM-05",
+            Tier.EXIT,
+            0.6,
+            r"exitcode ?: ?-7\b",
+            r"exitCode: 135\b",
+            r"Signal 7 \(SIGBUS\)",
+            r"[Bb]us error \(core dumped\)",
+            r"code -7\b",
+            r"exitCode: 249\b",
+            weigh=_bus_error,
+        ),
+    )
+)

@@ -41,30 +41,103 @@ def _failed_write(read: Reading) -> Sign | None:
     )
 
 
-FAMILY = Family(rules=(
-    rule("STO-01", r"Usage of EmptyDir volume \"?([^\"\s]+)\"? exceeds the limit", Tier.CONTROL_PLANE, 0.97,
-         weigh=_volume),
-    rule("STO-01", r"Pod ephemeral local storage usage exceeds the total limit|"
-         r"exceeded its local ephemeral storage limit|The node was low on resource: \[?(?:ephemeral-storage|"
-         r"nodefs|imagefs|inodes)|low on resource: \[?DiskPressure|The node had condition: \[[^\]]*DiskPressure|"
-         r"ephemeral[- ](?:local )?storage.*exceed", Tier.CONTROL_PLANE, 0.97),
-    rule("STO-03", r"Multi-Attach error|FailedAttachVolume|AttachVolume\.Attach failed|"
-         r"Unable to attach or mount volumes|FailedMount.*timed out waiting|VolumeMount.*failed.*device|"
-         r"MountVolume\.(?:MountDevice|WaitForAttach) failed|mount\.nfs: |FailedMapVolume|"
-         r"MountVolume\.SetUp failed for volume .*(?:rpc error|mount failed|timed out|exit status|nfs|csi)",
-         Tier.CONTROL_PLANE, 0.93),
-    rule("STO-02", r"\[Errno 122\]|Disk quota exceeded|StorageFull|PytorchStreamWriter failed writing|"
-         r"ENOSPC(?!.*watch)|disk is full|ofstream.*No space", Tier.ROOT, 0.93, weigh=_full),
-    rule("STO-02", r"\[Errno 28\]|[Nn]o space left on device", Tier.ROOT, 0.88, weigh=_full),
-    rule("STO-02", r"unexpected pos \d+ vs \d+|write\(\): fd \d+ failed with", Tier.ROOT, 0.75, weigh=_full),
-    rule("STO-02", r"RuntimeError: File \S+ cannot be opened|unable to open file .*for writing|"
-         r"HDF5.*(?:unable to (?:extend|flush|write)|write failed)", Tier.ROOT, 0.6, weigh=_failed_write),
-    rule("STO-04", r"nfs: server \S+ (?:not responding|timed out)|\[Errno 5\]|[Ss]tale (?:NFS )?file handle|"
-         r"\[Errno 116\]|Transport endpoint is not connected|\[Errno 107\]|Remote I/O error|"
-         r"(?:blk_update_request|Buffer|critical medium).*I/O error|EXT4-fs error|XFS .*(?:shutdown|error)|"
-         r"nvme\S* .*(?:timeout, (?:aborting|reset)|I/O \d+ QID)|blocked for more than \d+ seconds|"
-         r"Input/output error|Read-only file system|\[Errno 30\]|SlowDown|503 Slow Down|"
-         r"(?:botocore|s3|gcsfs|fsspec|S3)\S*.*(?:ReadTimeout|ConnectTimeout|EndpointConnection|ServiceUnavailable|"
-         r"InternalError|reduce your request rate)", Tier.ROOT, 0.85,
-         weigh=_not_a_write),
-))  # fmt: skip
+FAMILY = Family(
+    rules=(
+        rule(
+            "STO-01",
+            Tier.CONTROL_PLANE,
+            0.97,
+            r"Usage of EmptyDir volume \"?([^\"\s]+)\"? exceeds the limit",
+            weigh=_volume,
+        ),
+        rule(
+            "STO-01",
+            Tier.CONTROL_PLANE,
+            0.97,
+            r"Pod ephemeral local storage usage exceeds the total limit",
+            r"exceeded its local ephemeral storage limit",
+            r"The node was low on resource: \[?(?:ephemeral-storage|nodefs|imagefs|inodes)",
+            r"low on resource: \[?DiskPressure",
+            r"The node had condition: \[[^\]]*DiskPressure",
+            r"ephemeral[- ](?:local )?storage.*exceed",
+        ),
+        rule(
+            "STO-03",
+            Tier.CONTROL_PLANE,
+            0.93,
+            r"Multi-Attach error",
+            r"FailedAttachVolume",
+            r"AttachVolume\.Attach failed",
+            r"Unable to attach or mount volumes",
+            r"FailedMount.*timed out waiting",
+            r"VolumeMount.*failed.*device",
+            r"MountVolume\.(?:MountDevice|WaitForAttach) failed",
+            r"mount\.nfs: ",
+            r"FailedMapVolume",
+            r"MountVolume\.SetUp failed for volume .*(?:rpc error|mount failed|timed out|exit status|nfs|csi)",
+        ),
+        rule(
+            "STO-02",
+            Tier.ROOT,
+            0.93,
+            r"\[Errno 122\]",
+            r"Disk quota exceeded",
+            r"StorageFull",
+            r"PytorchStreamWriter failed writing",
+            r"ENOSPC(?!.*watch)",
+            r"disk is full",
+            r"ofstream.*No space",
+            weigh=_full,
+        ),
+        rule(
+            "STO-02",
+            Tier.ROOT,
+            0.88,
+            r"\[Errno 28\]",
+            r"[Nn]o space left on device",
+            weigh=_full,
+        ),
+        rule(
+            "STO-02",
+            Tier.ROOT,
+            0.75,
+            r"unexpected pos \d+ vs \d+",
+            r"write\(\): fd \d+ failed with",
+            weigh=_full,
+        ),
+        rule(
+            "STO-02",
+            Tier.ROOT,
+            0.6,
+            r"RuntimeError: File \S+ cannot be opened",
+            r"unable to open file .*for writing",
+            r"HDF5.*(?:unable to (?:extend|flush|write)|write failed)",
+            weigh=_failed_write,
+        ),
+        rule(
+            "STO-04",
+            Tier.ROOT,
+            0.85,
+            r"nfs: server \S+ (?:not responding|timed out)",
+            r"\[Errno 5\]",
+            r"[Ss]tale (?:NFS )?file handle",
+            r"\[Errno 116\]",
+            r"Transport endpoint is not connected",
+            r"\[Errno 107\]",
+            r"Remote I/O error",
+            r"(?:blk_update_request|Buffer|critical medium).*I/O error",
+            r"EXT4-fs error",
+            r"XFS .*(?:shutdown|error)",
+            r"nvme\S* .*(?:timeout, (?:aborting|reset)|I/O \d+ QID)",
+            r"blocked for more than \d+ seconds",
+            r"Input/output error",
+            r"Read-only file system",
+            r"\[Errno 30\]",
+            r"SlowDown",
+            r"503 Slow Down",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*(?:ReadTimeout|ConnectTimeout|EndpointConnection)",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*(?:ServiceUnavailable|InternalError|reduce your request rate)",
+            weigh=_not_a_write,
+        ),
+    )
+)
