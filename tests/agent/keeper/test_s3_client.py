@@ -115,7 +115,7 @@ def test_at_most_four_parts_are_held_in_memory(bucket: Bucket, tmp_path: Path) -
     import sys
 
     with (tmp_path / "big").open("wb") as file:
-        file.truncate(PART * 24)
+        file.truncate(PART * 12)
     program = """
 import os, resource, sys
 from pathlib import Path
@@ -133,8 +133,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
         check=True,
     )
 
-    assert int(ended.stdout) < 200  # MiB, of 384: four parts, and what sending them copies
-    assert bucket.client("p").size("big") == PART * 24
+    assert int(ended.stdout) < 150  # MiB, of 192: four parts, and what sending them copies
+    assert bucket.client("p").size("big") == PART * 12
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,11 @@ _TRIES = 8
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _TIMEOUT_SECONDS = 60.0
+_KEPT_SECONDS = 15.0
+"""Servers close connections that say nothing; sooner or later in the middle of our next request."""
 _AGAIN = (429, 500, 502, 503, 504)
 Body = Union[bytes, memoryview]
+Take = Callable[[http.client.HTTPResponse], None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Sender:
         self._credentials = credentials
         self._pause = pause
         self._clock_offset = 0.0
-        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, str, http.client.HTTPConnection]] = []
         self._tls = _tls(environment) if address.is_tls else None
         self._proxy = _proxy(address, environment)
 
@@ -85,8 +89,12 @@ class Sender:
         query: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] | None = None,
         body: Body = b"",
+        take: Take | None = None,
     ) -> Answer:
-        """The server's answer, good or bad; PlaceError where there is none."""
+        """The server's answer, good or bad; PlaceError where there is none.
+
+        `take` reads the body of a good answer as it comes; it is called again where the connection broke.
+        """
         hashed = hashlib.sha256(body).hexdigest()
         corrected: set[str] = set()
         problem = ""
@@ -94,9 +102,8 @@ class Sender:
             if attempt and problem:
                 self._pause(_pause_before(attempt))
             try:
-                answer = self._once(method, key, query, headers or {}, body, hashed)
+                answer = self._once(method, key, query, headers or {}, body, hashed, take)
             except (OSError, http.client.HTTPException) as error:
-                self._close()
                 problem = f"{type(error).__name__}: {error}"
                 continue
             if answer.status in _AGAIN or answer.code in ("RequestTimeout", "SlowDown", "InternalError"):
@@ -118,6 +125,7 @@ class Sender:
         headers: Mapping[str, str],
         body: Body,
         hashed: str,
+        take: Take | None,
     ) -> Answer:
         path = encode_path(self.address.base + key)
         when = dt.datetime.fromtimestamp(time.time() + self._clock_offset, dt.timezone.utc)
@@ -130,13 +138,33 @@ class Sender:
             stamp=when.strftime("%Y%m%dT%H%M%SZ"),
         )
         target = f"{path}?{encode_query(query)}" if query else path
-        connection = self._connection()
-        connection.request(method, target, body=body or None, headers={**sent, **signed})
-        response = connection.getresponse()
-        content = response.read()
+        connection = self._taken()
+        try:
+            connection.request(method, target, body=body or None, headers={**sent, **signed})
+            response = connection.getresponse()
+            if take is not None and response.status in (200, 206):
+                take(response)
+                content = b""
+            else:
+                content = response.read()
+        except BaseException:
+            connection.close()
+            raise
         if response.will_close:
-            self._close()
+            connection.close()
+        else:
+            self._given_back(connection)
         return Answer(response.status, {n.lower(): v for n, v in response.getheaders()}, content)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        with self._lock:
+            kept, self._idle = self._idle, []
+        for _, _, connection in kept:
+            connection.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _correction(self, answer: Answer) -> str:
         """What was wrong and is now put right; empty where nothing can be."""
@@ -149,7 +177,6 @@ class Sender:
             return "keys"
         region = answer.headers.get("x-amz-bucket-region", "")
         if region and region != self.address.region and answer.status in (301, 307, 400):
-            self._close()
             moved = amazon(self.address.bucket, region)
             here = self.address
             same = Address(here.bucket, region, here.is_tls, here.host, here.base)
@@ -157,26 +184,26 @@ class Sender:
             return "region"
         return ""
 
-    def _connection(self) -> http.client.HTTPConnection:
-        existing: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if existing is not None and getattr(self._local, "host", "") == self.address.host:
-            return existing
-        host = self._proxy or self.address.host
-        made: http.client.HTTPConnection
-        if self._tls is not None:
-            made = http.client.HTTPSConnection(host, timeout=_TIMEOUT_SECONDS, context=self._tls)
-            if self._proxy:
-                made.set_tunnel(self.address.host)
-        else:
-            made = http.client.HTTPConnection(self.address.host, timeout=_TIMEOUT_SECONDS)
-        self._local.connection, self._local.host = made, self.address.host
+    def _taken(self) -> http.client.HTTPConnection:
+        """A connection nobody uses: a kept one that is fresh, or a new one."""
+        with self._lock:
+            while self._idle:
+                since, host, connection = self._idle.pop()
+                if host == self.address.host and time.monotonic() - since < _KEPT_SECONDS:
+                    return connection
+                connection.close()
+        if self._tls is None:
+            return http.client.HTTPConnection(self.address.host, timeout=_TIMEOUT_SECONDS)
+        made = http.client.HTTPSConnection(
+            self._proxy or self.address.host, timeout=_TIMEOUT_SECONDS, context=self._tls
+        )
+        if self._proxy:
+            made.set_tunnel(self.address.host)
         return made
 
-    def _close(self) -> None:
-        existing = getattr(self._local, "connection", None)
-        if existing is not None:
-            existing.close()
-            self._local.connection = None
+    def _given_back(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            self._idle.append((time.monotonic(), self.address.host, connection))
 
 
 def _pause_before(attempt: int) -> float:
