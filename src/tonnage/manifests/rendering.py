@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tonnage.manifests.choosing import choose_target
+from tonnage.manifests.codes import NO_QUEUE, refuse
 from tonnage.manifests.delivering import agent_config_map, why_not_watched
 from tonnage.manifests.lacking import LACKS
 from tonnage.manifests.naming import selector_of
@@ -33,6 +34,7 @@ _TARGETS: dict[TargetKind, Callable[[RenderRequest], Framed]] = {
 
 def render(request: RenderRequest) -> Rendered:
     """The objects of one attempt in the order of application; raise RefusedError where they would not work."""
+    _refuse_lost_queue(request)
     choice = choose_target(request.run, request.planned.nodes, request.facts.served)
     framed = _TARGETS[choice.target](request)
     name, namespace = framed.workload["metadata"]["name"], namespace_of(request)
@@ -56,3 +58,15 @@ def render(request: RenderRequest) -> Rendered:
         selector=selector_of(request),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _refuse_lost_queue(request: RenderRequest) -> None:
+    """A run that should wait its turn must not start without waiting."""
+    wanted = request.run.spec.queue
+    if wanted and not request.facts.queue:
+        raise refuse(
+            NO_QUEUE,
+            f"there is no queue {wanted} in namespace {namespace_of(request)}",
+            where="spec.queue",
+            hint="name another queue, or none: the run then starts without waiting its turn",
+        )

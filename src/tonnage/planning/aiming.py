@@ -14,16 +14,16 @@ from typing import Any
 
 import msgspec
 
-from tonnage.cluster.announcing import devices_of, part_of
+from tonnage.cluster.announcing import devices_of
 from tonnage.cluster.gpu_labels import PRODUCT, TYPE_LABELS, gpu_by_labels, presence_label, type_label
-from tonnage.cluster.gpus import GPU_TYPES, GpuType
-from tonnage.cluster.objects import Node, Pod, Toleration
+from tonnage.cluster.gpus import GpuType
+from tonnage.cluster.objects import Node, Toleration
 from tonnage.cluster.objects.meta import SelectorRequirement
 from tonnage.cluster.objects.pod import Affinity, NodeAffinity, NodeSelector, NodeSelectorTerm, PodSpec
 from tonnage.planning.workload import Role, Workload
 from tonnage.planning.workload.of_run import role_of_run
 from tonnage.planning.workload.spot import marks_on
-from tonnage.planning.workload.template import GPU, NodeLabels, Terms, gpu_types_within
+from tonnage.planning.workload.template import NodeLabels, Terms, gpu_types_within
 from tonnage.spec.run import Run
 
 
@@ -32,13 +32,6 @@ def labels_for(run: Run, nodes: Sequence[Node]) -> NodeLabels:
     gpus = run.spec.gpus
     types = gpu_types_within(gpus) if gpus.milli else ()
     spot = marks_on((node.metadata.labels for node in nodes), only=run.spec.spot.use == "only")
-    is_open = not types and gpus.milli and not gpus.is_fraction
-    if is_open and any(
-        part_of(GPU, node.metadata.labels) for node in nodes if GPU in node.status.allocatable
-    ):
-        return NodeLabels(
-            gpu_terms(GPU_TYPES, nodes), spot
-        )  # whole ones of any type, none that are cut or shared
     return NodeLabels(gpu_terms(types, nodes) if types else [], spot)
 
 
@@ -76,7 +69,7 @@ def with_real_labels(workload: Workload, nodes: Sequence[Node]) -> Workload:
 
 def aimed_at(role: Role, gpu: GpuType, nodes: Sequence[Node]) -> Role:
     """The role with its pods kept to one GPU type, where they do not choose one themselves."""
-    if any(key in TYPE_LABELS for key in _selected(role.pod)):
+    if any(key in TYPE_LABELS for key in role.pod.spec.node_selector):
         return role
     terms = gpu_terms([gpu], nodes, role.gpus.profile)
     spec = role.pod.spec
@@ -95,14 +88,6 @@ def _choice(spec: PodSpec) -> tuple[dict[str, str], Affinity | None, tuple[Toler
 
 def _in(key: str, values: list[str]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": values}
-
-
-def _selected(pod: Pod) -> list[str]:
-    """The labels of nodes a pod asks for."""
-    return [
-        *pod.spec.node_selector,
-        *(line.key for term in _terms(pod.spec.affinity) for line in term.match_expressions),
-    ]
 
 
 def _terms(affinity: Affinity | None) -> tuple[NodeSelectorTerm, ...]:
