@@ -1,9 +1,13 @@
-"""Sums that autograd's engine makes in place, and would not make in place under fake tensors.
+"""What autograd writes in place, and would not write in place under fake tensors.
 
 Where several gradients flow into one tensor, the engine adds them up. It writes into the first when nobody else
 holds it (`can_accumulate_inplace` of torch/csrc/autograd/input_buffer.cpp), which saves one block of memory per sum;
 but never where a tensor is a subclass, as every fake tensor is. What the engine would do with real tensors is
 restated here: gradients are not recorded, the tensor is dense, and its storage has no other owner.
+
+The gradients of indexing, gathering and selecting (`index_backward`, `gather_backward`,
+`value_selecting_reduction_backward`, `index_select_backward`) are the same story: zeros are made and written into,
+but written into a copy where a tensor is a subclass. They are known by the zeros, made just before.
 """
 
 from __future__ import annotations
@@ -14,8 +18,17 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-SUM = torch.ops.aten.add.Tensor
-SUM_IN_PLACE = torch.ops.aten.add_.Tensor
+_aten = torch.ops.aten
+SUM = _aten.add.Tensor
+_SCATTERED = {
+    _aten.index_put.default: _aten.index_put_.default,
+    _aten.scatter_add.default: _aten.scatter_add_.default,
+    _aten.scatter.src: _aten.scatter_.src,
+    _aten.index_add.default: _aten.index_add_.default,
+}
+"""How autograd writes gradients to their places: with subclasses, and with plain tensors."""
+_ZEROS = (_aten.new_zeros.default, _aten.zeros.default, _aten.zeros_like.default)
+IN_PLACE = {SUM: _aten.add_.Tensor, **_SCATTERED}
 
 _engine_task = torch._C._current_graph_task_id
 _owners = torch._C._storage_Use_Count
@@ -24,6 +37,20 @@ _ENGINE_CALLER = "_engine_run_backward"
 
 _WRAPPERS = ("torch/_compile.py", "torch/_dynamo/eval_frame.py")
 """Files of the functions torch puts around every dispatch mode, so that it is not compiled."""
+
+
+def done_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], previous: Any) -> Any:
+    """The operation a real device would see after `previous`: in place, where autograd would do it so."""
+    if func is SUM:
+        return IN_PLACE[func] if is_in_place(args, kwargs, depth=3) else func
+    return IN_PLACE[func] if previous in _ZEROS and _is_scattered(args, depth=3) else func
+
+
+def _is_scattered(args: tuple[Any, ...], depth: int) -> bool:
+    """Whether autograd itself, in C++, writes a gradient into what nobody else holds."""
+    if _engine_task() == -1 or not args or type(args[0]) is not FakeTensor:
+        return False
+    return _asked_by_engine(depth) and bool(_owners(args[0].untyped_storage()._cdata) == 2)
 
 
 def is_in_place(args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2) -> bool:

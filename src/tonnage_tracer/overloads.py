@@ -11,6 +11,9 @@ from typing import Any
 
 import torch
 
+from .accumulation import IN_PLACE
+from .orders import ORDERS
+
 _aten = torch.ops.aten
 Handler = Callable[[Any, Any, dict[str, Any]], Any]
 
@@ -44,6 +47,8 @@ class Overload:
         "is_host_answer",
         "is_view",
         "keeps_values",
+        "makes_in_order",
+        "may_be_in_place",
         "mutates",
         "name",
         "resizes",
@@ -66,6 +71,8 @@ class Overload:
         self.chooses = full in _CHOICES
         self.keeps_values = full in _KEEPS_VALUES
         self.resizes = self.name in _RESIZING
+        self.makes_in_order = ORDERS.get(full, ())
+        self.may_be_in_place = func in IN_PLACE
 
 
 class Overloads:

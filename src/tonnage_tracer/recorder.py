@@ -21,6 +21,7 @@ from .known_values import KnownValues
 from .modules import Modules
 from .notes import Notes
 from .operations import Operations, Signature
+from .orders import in_order
 from .overloads import Overload, Overloads
 from .ownership import Ownership
 from .phases import Phases, Threads
@@ -94,9 +95,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             if kind is not FakeTensor and kind not in _PLAIN:
                 return NotImplemented  # a wrapper: it takes itself apart, and its parts come by again
         named: dict[str, Any] = kwargs or {}
-        if func is accumulation.SUM and accumulation.is_in_place(args, named):
-            func = accumulation.SUM_IN_PLACE
         facts = self._overloads.of(func)
+        if facts.may_be_in_place:
+            func = accumulation.done_by(func, args, named, self.running)
+            facts = self._overloads.of(func)
         if facts.is_device_question:
             return args[0].device
         self.running = func
@@ -155,6 +157,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
         made = [
             each for each in _tensors(out) if type(each) is FakeTensor and each.fake_device.type == "cuda"
         ]
+        if facts.makes_in_order:
+            made = in_order(facts.makes_in_order, out, made)
         if not made and not any(_on_gpu(each) for each in (*args, *kwargs.values())):
             return
         operation = self.operations.index(key, func, args, kwargs, out)

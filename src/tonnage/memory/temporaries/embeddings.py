@@ -33,11 +33,17 @@ def dense_backward(operation: Operation, device: Device) -> Temporaries:
     """
     del device
     gradient, indices = operation.inputs[0], operation.inputs[1]
-    count, width = prod(indices.shape), gradient.shape[-1]
+    count = prod(indices.shape)
     rows = operation.outputs[0].shape[0] if operation.outputs else count
     copies = (*_in_order(indices), *_in_order(gradient))
     if count <= UNSORTED:
         return copies
+    return (*copies, *_sorted_sums(gradient, indices, rows))
+
+
+def _sorted_sums(gradient: TensorInfo, indices: TensorInfo, rows: int) -> Temporaries:
+    """Sorted indices before the table is made, partial sums after it."""
+    count, width = prod(indices.shape), gradient.shape[-1]
     index = item_size(indices.dtype)
     segments = min(count, rows)
     parts = count // ROWS_PER_PART + segments
@@ -57,7 +63,6 @@ def dense_backward(operation: Operation, device: Device) -> Temporaries:
         summed,
     )
     return (
-        *copies,
         *(Temporary(size, after=0) for size in before),
         Temporary(index * count, after=0, until=0),
         Temporary(2 * index * count + 19 * 1024, after=0, until=0),
@@ -65,9 +70,26 @@ def dense_backward(operation: Operation, device: Device) -> Temporaries:
     )
 
 
+def bag_backward(operation: Operation, device: Device) -> Temporaries:
+    """Bags that are summed or averaged: the gradient in order, then as a dense table's, however few the indices.
+
+    Evidence: measured on one shape, exact; source (`embedding_bag_backward_cuda_sum_avg`).
+    """
+    del device
+    gradient, indices = operation.inputs[0], operation.inputs[1]
+    if not operation.outputs:
+        return ()
+    return (*_in_order(gradient), *_sorted_sums(gradient, indices, operation.outputs[0].shape[0]))
+
+
 def _in_order(tensor: TensorInfo) -> Temporaries:
     """A copy of a tensor that does not lie in order, made before anything else."""
     return () if is_in_order(tensor) else (Temporary(bytes_of(tensor), after=0),)
 
 
-RULES: dict[str, Rule] = {"aten.embedding": lookup, "aten.embedding_dense_backward": dense_backward}
+RULES: dict[str, Rule] = {
+    "aten.embedding": lookup,
+    "aten.embedding_dense_backward": dense_backward,
+    "aten._embedding_bag_backward": bag_backward,
+    "aten._embedding_bag_dense_backward": bag_backward,
+}

@@ -5,7 +5,15 @@ from __future__ import annotations
 from math import prod
 
 from tonnage.memory.device import Device
-from tonnage.memory.temporaries.rule import NONE, Rule, Temporaries, Temporary, bytes_of, item_size
+from tonnage.memory.temporaries.rule import (
+    NONE,
+    Rule,
+    Temporaries,
+    Temporary,
+    bytes_of,
+    is_in_order,
+    item_size,
+)
 from tonnage.memory.trace import Operation
 
 SCRATCH = 20 * 1024
@@ -34,7 +42,8 @@ def running_sum(operation: Operation, device: Device) -> Temporaries:
 def indexed_sum(operation: Operation, device: Device) -> Temporaries:
     """Adding at indices sorts them: five lists of `8 N`, and the sort's `16 N`, after the copy of the target.
 
-    Two more lists for every further index. Evidence: measured on 98 shapes; source (`index_put_with_sort_kernel`).
+    Two more lists for every further index. Values that do not lie in order are copied after the first two lists.
+    Evidence: measured on 98 shapes; source (`index_put_with_sort_kernel`).
     """
     del device
     if operation.scalars.get("accumulate") is not True:
@@ -43,8 +52,10 @@ def indexed_sum(operation: Operation, device: Device) -> Temporaries:
     if not indices:
         return NONE
     count = max(prod(tensor.shape) for tensor in indices)
-    lists = 5 + 2 * (len(indices) - 1)
-    return (*(Temporary(8 * count) for _ in range(lists)), Temporary(16 * count + SCRATCH))
+    lists = [Temporary(8 * count)] * (5 + 2 * (len(indices) - 1))
+    values = operation.inputs[-1]
+    copied = [] if is_in_order(values) else [Temporary(bytes_of(values))]
+    return (*lists[:-3], *copied, *lists[-3:], Temporary(16 * count + SCRATCH))
 
 
 RULES: dict[str, Rule] = {
