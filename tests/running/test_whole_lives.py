@@ -75,7 +75,7 @@ def lives(draw: st.DrawFn) -> Life:
 
 
 @given(lives())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_no_life_goes_on_for_ever_and_no_oom_happens_twice(life: Life) -> None:
     life.live()
     deaths = ending_sizes(life)
@@ -83,7 +83,7 @@ def test_no_life_goes_on_for_ever_and_no_oom_happens_twice(life: Life) -> None:
 
 
 @given(lives())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_attempts_never_exceed_what_budgets_forgive(life: Life) -> None:
     life.live()
     used = Counter(each.cause for each in endings(life) if each.cause is not None)
@@ -93,7 +93,7 @@ def test_attempts_never_exceed_what_budgets_forgive(life: Life) -> None:
 
 
 @given(lives())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_memory_that_was_raised_is_never_lowered_and_stays_within_the_walls(life: Life) -> None:
     life.live()
     sizes = [each.size.memory or 0 for each in life.attempts]
@@ -103,7 +103,7 @@ def test_memory_that_was_raised_is_never_lowered_and_stays_within_the_walls(life
 
 
 @given(lives())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_an_ending_never_claims_a_later_checkpoint_or_less_loss_than_there_was(life: Life) -> None:
     life.live()
     safe: Sequence[int] = [each.safe_step or 0 for each in endings(life)]
@@ -123,7 +123,7 @@ def test_an_ending_never_claims_a_later_checkpoint_or_less_loss_than_there_was(l
 
 
 @given(lives())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_only_what_reached_its_last_step_is_called_finished(life: Life) -> None:
     life.live()
     last = life.attempts[-1].ending if life.attempts else None

@@ -132,7 +132,7 @@ def duration(seconds: float) -> str:
     """A time for people.
 
     >>> duration(96), duration(7_380), duration(0.4), duration(200_000)
-    ('96 s', '2 h 3 min', '0.4 s', '2 d 8 h')
+    ('96 s', '2 h 3 min', '0.4 s', '2 d 7 h')
     """
     if seconds < 10:
         return f"{seconds:.2g} s"

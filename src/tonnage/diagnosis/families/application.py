@@ -22,7 +22,8 @@ _REPEATS = re.compile(
     r"ChildFailedError|SignalException|ProcessExitedException|ProcessRaisedException|CalledProcessError|RayTaskError|"
     r"DistBackendError|DistStoreError|DistNetworkError|NCCL|nccl|[Gg]loo|c10d|[Rr]endezvous|ActorDiedError|"
     r"WorkerCrashedError|BrokenProcessPool|DataLoader worker|The above exception|EOFError|ConnectionError|"
-    r"terminated with (?:signal|code)|exited with code|non-zero exit status|BrokenPipeError|ConnectionResetError|queue\.Empty|KeyboardInterrupt|SystemExit"
+    r"terminated with (?:signal|code)|exited with code|non-zero exit status|"
+    r"BrokenPipeError|ConnectionResetError|queue\.Empty|KeyboardInterrupt|SystemExit"
 )
 
 

@@ -1,6 +1,6 @@
 """Memory over time: its peak, whether and how fast it grows, and when it would reach a limit.
 
-Seconds and bytes. Pure and small: the same code sizes the next attempt after an OOM kill and will forecast the next one.
+Seconds and bytes. What a leak is and what only looks like one is decided here, once.
 """
 
 from tonnage.memory.series.growing import Growth, growth_of

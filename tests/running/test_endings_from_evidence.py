@@ -1,0 +1,138 @@
+"""From what a place leaves behind to the ending that is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.diagnosis.endings import GIB, NOON, a_log, a_pod, a_record, an_event, at, evidence
+from tests.running.situations import an_attempt
+
+from tonnage.diagnosis.classifying import classify
+from tonnage.diagnosis.evidence import Evidence
+from tonnage.running.attempts import Ending
+from tonnage.running.causes import cause_of
+from tonnage.running.endings import ending_of
+from tonnage.running.observing import Observation, Progress, Saved
+
+CUDA_OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+def ended(seen: Evidence, *, later: float = 60, stopping: str = "", **more: Any) -> Ending:
+    attempt = an_attempt(started=at(-1000), stopping=stopping)
+    ending = ending_of(attempt, Observation(state="ended", since=NOON, **more), seen, at(later))
+    assert ending is not None
+    return ending
+
+
+@pytest.mark.parametrize(
+    ("cause", "seen"),
+    [
+        ("host_oom", evidence(a_pod(exit_code=137, reason="OOMKilled"))),
+        ("host_oom", evidence(a_pod(exit_code=0, reason="OOMKilled"))),
+        ("gpu_oom", evidence(a_pod(), logs=(a_log(0, CUDA_OOM),))),
+        ("preemption", evidence(a_pod(exit_code=143, disrupted="PreemptionByScheduler"))),
+        ("eviction", evidence(a_pod(exit_code=143, disrupted="EvictionByEvictionAPI"))),
+        (
+            "spot",
+            evidence(a_pod(exit_code=143, disrupted="EvictionByEvictionAPI"), node_is_spot={"n1": True}),
+        ),
+        ("spot", evidence(a_pod(exit_code=137), gone_nodes=("n1",), node_is_spot={"n1": True})),
+        ("node", evidence(a_pod(exit_code=137), gone_nodes=("n1",))),
+        ("node", evidence(a_pod(), logs=(a_log(0, "CUDA error: uncorrectable ECC error encountered"),))),
+        ("network", evidence(a_pod(), logs=(a_log(0, "[E] Watchdog caught collective operation timeout"),))),
+        ("storage", evidence(a_pod(), logs=(a_log(0, "OSError: [Errno 28] No space left on device"),))),
+        ("code", evidence(a_pod(), logs=(a_log(0, "KeyError: 'labels'"),))),
+        ("unknown", evidence(a_pod(exit_code=137))),
+        ("deadline", evidence(a_pod(exit_code=81), records={0: a_record(cause="deadline")})),
+        ("budget", evidence(a_pod(exit_code=82), records={0: a_record(cause="budget")})),
+        ("network", evidence(a_pod(exit_code=80), records={0: a_record(cause="preflight")})),
+        ("hang", evidence(a_pod(exit_code=143), stopped_by_us="hang")),
+        ("stopped", evidence(a_pod(exit_code=143), stopped_by_us="stopped")),
+    ],
+)
+def test_every_way_to_die_uses_its_own_budget(cause: str, seen: Evidence) -> None:
+    assert ended(seen).cause == cause
+    assert cause_of(classify(seen), seen) == cause
+
+
+def test_a_node_short_of_disk_and_a_pod_over_its_own_limit_are_told_apart() -> None:
+    def evicted(text: str) -> str | None:
+        return ended(
+            evidence(a_pod(exit_code=137, reason="Error"), events=(an_event("Evicted", text),))
+        ).cause
+
+    assert (
+        evicted("The node was low on resource: ephemeral-storage. Threshold quantity: 1, available: 0. ")
+        == "eviction"
+    )
+    assert (
+        evicted("Pod ephemeral local storage usage exceeds the total limit of containers 5Gi. ") == "storage"
+    )
+
+
+def test_an_image_that_does_not_exist_is_the_documents_mistake() -> None:
+    def pulling(text: str) -> str | None:
+        return ended(evidence(a_pod(exit_code=None), events=(an_event("Failed", text),))).cause
+
+    assert pulling('Failed to pull image "x": manifest unknown') == "code"
+    assert pulling('Failed to pull image "x": i/o timeout') == "network"
+
+
+def test_one_impossible_allocation_is_the_programs_error() -> None:
+    line = "RuntimeError: DefaultCPUAllocator: not enough memory: you tried to allocate {} bytes."
+    pod = a_pod(memory_limit=64 * GIB)
+    assert ended(evidence(pod, logs=(a_log(0, line.format(900 * GIB)),))).cause == "code"
+    assert ended(evidence(pod, logs=(a_log(0, line.format(9 * GIB)),))).cause == "host_oom"
+
+
+def test_what_we_stopped_is_put_down_to_our_reason_even_if_the_place_does_not_know() -> None:
+    assert ended(evidence(a_pod(exit_code=143)), stopping="hang").cause == "hang"
+
+
+def test_evidence_that_is_not_sure_is_looked_at_again_until_it_has_settled() -> None:
+    killed = evidence(a_pod(exit_code=137))
+    looked = ending_of(an_attempt(), Observation(state="ended", since=NOON), killed, at(3))
+    assert looked is None
+    assert ended(killed, later=30).cause == "unknown"
+    assert ended(evidence(a_pod(exit_code=137, reason="OOMKilled")), later=0).cause == "host_oom"
+
+
+def test_exit_0_is_finished_and_says_so_where_steps_are_missing() -> None:
+    assert ended(evidence(a_pod(exit_code=0)), progress=Progress(step=9, total=10)).summary == (
+        "the command exited 0 after 9 of 10 steps"
+    )
+    assert ended(evidence(a_pod(exit_code=0)), progress=Progress(step=10, total=10)).summary == ""
+
+
+def test_a_child_that_was_oom_killed_on_the_way_does_not_undo_a_finished_run() -> None:
+    seen = evidence(a_pod(exit_code=0, reason="OOMKilled"))
+    assert ended(seen, progress=Progress(step=10, total=10)).is_success
+    assert not ended(seen, progress=Progress(step=9, total=10)).is_success
+
+
+def test_one_pod_that_failed_makes_the_gang_fail() -> None:
+    assert ended(Evidence(pods=(a_pod(0, exit_code=0), a_pod(1, exit_code=1)))).cause is not None
+
+
+def test_records_speak_for_pods_that_are_gone() -> None:
+    done = a_record(exitCode=0) | {"state": "ended"}
+    assert ended(Evidence(records={0: done})).is_success
+
+
+def test_what_is_kept_is_what_the_next_attempt_needs() -> None:
+    record = a_record(usage=63 * GIB, kills=1, step=95, total=200, stepSeconds=2.0, firstRank=5)
+    record["checkpoint"] = {"step": 90, "when": at(-20).timestamp()}
+    record["memory"]["growthPerSecond"] = 1000
+    ending = ended(
+        Evidence(pods=(a_pod(0, exit_code=143, ended=5), a_pod(1, exit_code=137)), records={1: record})
+    )
+    assert ending.summary == "rank 5 OOM-killed: over its own limit"
+    assert (ending.node, ending.step, ending.safe_step, ending.peak) == (1, 95, 90, 63 * GIB)
+    assert (ending.lost_seconds, ending.growth_per_second, ending.seconds_left) == (20.0, 1000.0, 220.0)
+    assert ending.evidence[0] == "oom_kill count rose by 1   agent record of node 1"
+
+
+def test_only_time_that_this_attempt_ran_can_be_lost() -> None:
+    old = Saved(step=10, when=at(-100_000))
+    assert ended(evidence(a_pod(exit_code=137)), saved=old).lost_seconds == 1000.0
