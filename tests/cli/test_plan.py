@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tonnage.cli.plan import plan
 from tonnage.errors import TonnageError
-from tonnage.reporting.plan.views import PlanView, View
+from tonnage.reporting.plan.views import PlanView
 
 PROJECT = Path(__file__).parents[2]
 
@@ -258,7 +258,8 @@ def test_json_carries_every_key_of_the_view(room: Path) -> None:
 
 def test_every_key_of_the_json_is_documented() -> None:
     page = (PROJECT / "docs" / "plan.md").read_text()
-    keys = {field.encode_name for view in View.__subclasses__() for field in msgspec.structs.fields(view)}
+    parts = msgspec.json.schema(PlanView)["$defs"].values()
+    keys = {key for part in parts for key in part["properties"]}
 
     assert sorted(key for key in keys if f"`{key}`" not in page) == []
 
@@ -269,3 +270,53 @@ def test_errors_are_json_where_json_was_asked_for(room: Path, capsys: pytest.Cap
     failure = call("none.yaml", "-o", "json").exception
     assert failure is not None
     assert exit_with(failure) == 1
+
+
+def test_a_misspelt_model_is_a_mistake_with_the_right_name(room: Path) -> None:
+    Path("run.yaml").write_text(RUN.replace("  train:", "  model: {shape: gtp2}\n  train:"))
+
+    error = call("run.yaml").exception
+
+    assert isinstance(error, TonnageError)
+    assert error.problem.where == "run.yaml: spec.model.shape"
+    assert "gpt2" in (error.problem.hint or "")
+
+
+@pytest.mark.parametrize("content", [None, "{", "\x00"], ids=["missing", "half", "binary"])
+def test_a_config_that_cannot_be_read_is_a_mistake_with_its_path(room: Path, content: str | None) -> None:
+    Path("run.yaml").write_text(RUN.replace("  train:", "  model: {shape: config.json}\n  train:"))
+    if content is not None:
+        Path("config.json").write_text(content)
+
+    error = call("run.yaml").exception
+
+    assert isinstance(error, TonnageError)
+    assert (error.problem.code, error.problem.where) == ("PLAN-003", "config.json")
+
+
+def test_what_too_few_cores_cost_is_on_the_screen_and_in_the_json(room: Path) -> None:
+    starved = RUN.replace("cpu: 64", "cpu: 11").replace("  train:", "  model: {shape: gpt2}\n  train:")
+    Path("run.yaml").write_text(starved.replace("sequence: 2048", "sequence: 1024"))
+
+    screen = " ".join(call("run.yaml", "--on", "lab.yaml").stdout.split())
+    (wait,) = answer("run.yaml", "--on", "lab.yaml")["time"]["waits"]
+
+    assert "the GPUs wait up to 75 % of the time for cores, $36 per hour; cpu: 44 ends it" in screen
+    assert wait["cause"] == "cpu"
+    assert wait["isBound"] is True
+    assert round(wait["idleShare"], 2) == 0.75
+
+
+def test_a_claim_in_the_file_is_read_with_the_run(room: Path) -> None:
+    claim = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: ckpt}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+    Path("run.yaml").write_text(claim + RUN.replace("s3://bucket/sft", "pvc/ckpt"))
+
+    assert answer("run.yaml")["risk"]["cautions"] == [
+        "ReadWriteOnce: 2 pods can mount it only while they share one node"
+    ]

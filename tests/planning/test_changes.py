@@ -160,6 +160,14 @@ def test_a_run_that_keeps_off_spot_is_told_when_only_spot_nodes_are_there() -> N
     assert plan.verdict.changes[0].effect == "2 nodes would take it"
 
 
+def test_a_run_for_spot_nodes_only_is_told_when_there_are_none() -> None:
+    run = a_run(gpus="8 x h100", image="a:1", command="python t.py", checkpoints="s3://b/c", spot="only")
+
+    plan = make_plan(workload_of_run(run), sources(), snapshot=a_snapshot("8xh100=2"))
+
+    assert changes(plan) == ["spot: allowed"]
+
+
 def test_a_gpu_type_that_is_not_there_is_answered_with_one_that_is() -> None:
     run = a_run(gpus="8 x b200", image="a:1", command="python t.py", checkpoints="s3://b/c")
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tonnage.cost.pricing import price_of_node
-from tonnage.errors import TonnageError
+from tonnage.errors import DocumentError, Problem, TonnageError
 from tonnage.planning.estimating import FallingBack
 from tonnage.planning.figuring import PodSizer
 from tonnage.planning.sources import Sources
+from tonnage.planning.workload.naming import a
 
 if TYPE_CHECKING:
     from tonnage.memory.shapes import ModelShape
@@ -21,17 +23,19 @@ if TYPE_CHECKING:
     from tonnage.spec.run import Run
     from tonnage.spec.run.training import Shape
 
+MISSPELT = "SHAPE-001"
+
 
 def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tuple[Sources, list[str]]:
     """The sources of a plan, and what the reader should know about them."""
     run = workload.run
     notes: list[str] = []
     estimator: StepEstimator | None = None
-    why = f"a {workload.kind} does not say what it trains"
+    why = f"{a(workload.kind)} does not say what it trains"
     shape = None
     if run is not None:
         folder = Path(workload.file).parent if workload.file and workload.file != "standard input" else Path()
-        shape, why = _shape(run, folder)
+        shape, why = _shape(run, folder, workload.file)
         estimator = _estimator(run, shape, folder, no_trace=no_trace, python=python, notes=notes)
     return Sources(
         estimator=estimator,
@@ -62,8 +66,8 @@ def _estimator(
     return on_paper
 
 
-def _shape(run: Run, folder: Path) -> tuple[ModelShape | None, str]:
-    """The model's shape where the document gives one; else why there is none."""
+def _shape(run: Run, folder: Path, file: str) -> tuple[ModelShape | None, str]:
+    """The model's shape where the document gives one; else why there is none. Raise DocumentError for a slip."""
     model = run.spec.model
     if model is None or (model.shape is None and model.step is None):
         return None, "spec.model is not said: a step to trace, or a shape"
@@ -78,10 +82,33 @@ def _shape(run: Run, folder: Path) -> tuple[ModelShape | None, str]:
         if said.preset.endswith(".json"):
             return shape_from_config(json.loads((folder / said.preset).read_text())), ""
         return find_shape(said.preset, where="spec.model.shape"), ""
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise DocumentError(_no_config(said, folder, error.strerror or "cannot be read")) from None
+    except json.JSONDecodeError as error:
+        raise DocumentError(_no_config(said, folder, f"not JSON: {error.msg}, line {error.lineno}")) from None
+    except ValueError as error:
         return None, f"spec.model.shape cannot be read: {error}"
     except TonnageError as error:
+        if error.problem.code == MISSPELT:  # a slip of the pen, not a model that we cannot describe
+            raise DocumentError(_named(error.problem, file)) from None
         return None, f"{error.problem.what}: {error.problem.found}"
+
+
+def _no_config(said: Shape, folder: Path, why: str) -> Problem:
+    """A config.json that was named and cannot be read."""
+    return Problem(
+        code="PLAN-003",
+        what=f"the model's configuration cannot be read: {why}",
+        where=str(folder / (said.preset or "")),
+        hint="spec.model.shape is the path of a config.json, beside the document, or the name of a model",
+    )
+
+
+def _named(problem: Problem, file: str) -> Problem:
+    """The problem with the file it is in, in the words of a document."""
+    hint = (problem.hint or "").replace("--config config.json", "the path of a config.json")
+    where = f"{file}: {problem.where}" if file else problem.where
+    return replace(problem, where=where, hint=hint or None)
 
 
 def _from_dimensions(said: Shape) -> ModelShape:

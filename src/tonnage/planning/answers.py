@@ -47,7 +47,7 @@ class Change:
     effect: str = ""
     field: str = ""
     """Path of the field in the document, where it is one."""
-    value: object = None
+    value: Any = None
     why: str = ""
     """What stands in the way without it."""
     answers: str = ""

@@ -27,6 +27,7 @@ from tonnage.planning.solver.parts import slice_memory
 from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.sources import Sources
 from tonnage.planning.workload import GpuWish, Workload
+from tonnage.planning.workload.naming import a
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def usable_bytes(gpu: GpuType, wish: GpuWish) -> int:
 def setup_of(workload: Workload, devices: Devices) -> Setup:
     """The run's own recipe on these devices; raise Incomplete."""
     if workload.run is None:
-        raise Incomplete(f"a {workload.kind} does not say what it trains")
+        raise Incomplete(f"{a(workload.kind)} does not say what it trains")
     return Setup(recipe_of(workload.run, devices), devices)
 
 

@@ -33,6 +33,11 @@ MOST_AT_ONCE = 3
 MOST_KINDS = 3
 """Kinds of taints, or selectors, that are tried: the most frequent."""
 
+_WHY_SPOT = {
+    "never": "only spot nodes could take it, and it keeps off them",
+    "only": "it wants spot nodes only, and none could take it",
+}
+
 Roles = tuple[Wanted, ...]
 
 
@@ -156,15 +161,15 @@ def _retype(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> I
 
 
 def _allow_spot(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> Iterator[Move]:  # noqa: ARG001
-    """A Run keeps off spot nodes unless it is told otherwise; where only those are left, telling it helps."""
-    run = situation.plan.workload.run
-    if run is None or spot_use(roles[0].pod) != "never":
+    """A Run keeps off spot nodes, or to them, as it is told; where only the others are left, telling it helps."""
+    run, use = situation.plan.workload.run, spot_use(roles[0].pod)
+    if run is None or use not in _WHY_SPOT:
         return
     change = Change(
         what="spot: allowed",
         field="spot",
         value="allowed",
-        why="only spot nodes could take it, and it keeps off them",
+        why=_WHY_SPOT[use],
         answers="spot",
         edits=(Edit("spot", "allowed"),),
     )

@@ -14,6 +14,7 @@ from typing import Any
 from tonnage.planning.workload.decoding import Unreadable, gpus_of, pod_of, trainer_of
 from tonnage.planning.workload.kinds import QUEUE_LABEL, RoleShape, Shape, shape_of
 from tonnage.planning.workload.launching import processes_per_pod
+from tonnage.planning.workload.naming import a
 from tonnage.planning.workload.saving import checkpoint_target
 from tonnage.planning.workload.spot import spot_use
 from tonnage.planning.workload.value import Role, Unknown, Workload
@@ -110,9 +111,9 @@ def _completed(workload: Workload, unknown: list[Unknown]) -> Workload:
     kind = workload.kind
     unknown = [
         *unknown,
-        Unknown("model", f"a {kind} does not say what it trains; a Run does, under spec.model"),
+        Unknown("model", f"{a(kind)} does not say what it trains; a Run does, under spec.model"),
         Unknown(
-            "steps", f"a {kind} does not say how many steps it takes; a Run does, under spec.train.steps"
+            "steps", f"{a(kind)} does not say how many steps it takes; a Run does, under spec.train.steps"
         ),
     ]
     if target is None:

@@ -72,7 +72,7 @@ def rows(view: PlanView) -> list[list[Row]]:
         *(_need(need, view.time) for need in view.needs),
         *_shares(view.shares),
     ]
-    when = [*_starts(view), *_walls(view), *_takes(view.time), *_costs(view), *_risk(view.risk)]
+    when = [*_starts(view), *_walls(view), *_takes(view.time), *_costs(view), *_risk(view)]
     rest = [*_parts(view), *_reasons(view), *_warnings(view), *_unknown(view)]
     return [paragraph for paragraph in (needs, when, rest) if paragraph]
 
@@ -309,13 +309,17 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
         )
 
 
-def _risk(risk: RiskView) -> Iterator[Row]:
+def _risk(view: PlanView) -> Iterator[Row]:
+    risk = view.risk
     lines: list[str] = []
     if risk.is_refused or risk.every_seconds is None:
         if risk.late_death is not None:
             lines.append(f"{dollars(risk.late_death)}: all of it, if it dies at 90 %")
         elif not risk.place:
-            lines.append("all of it: there are no checkpoints")
+            is_ours = view.run.kind == "Run"
+            lines.append(
+                f"all of it: {'there are no checkpoints' if is_ours else 'no checkpoints are known of'}"
+            )
     else:
         lines.append(_at_risk(risk))
     if risk.place and risk.reason and (risk.is_refused or risk.every_seconds is None):
