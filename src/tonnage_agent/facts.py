@@ -11,6 +11,7 @@ from typing import Any
 
 from tonnage_agent.hearing.told import Told
 from tonnage_agent.record import Record
+from tonnage_agent.sampling.processes import Held
 from tonnage_agent.sampling.senses import Senses
 from tonnage_agent.sampling.watching import MemoryWatch
 from tonnage_agent.settings import Settings
@@ -34,13 +35,16 @@ class Facts:
         self.started_at: float | None = None
         self.counters: dict[str, Any] = {}
         self._settings, self._senses, self._log = settings, senses, log
+        self._suspects: list[Held] = []
         self._gpu_peaks: dict[str, int] = {}
 
     def take(self, now: float) -> Sample | None:
         """Measure; what came is charged to the phase that is open."""
-        sample = self._senses.memory(now)
+        sample, killed = self._senses.memory(now), self.memory.oom_kills
         if sample is not None:
             self.memory.take(sample, self.told.phase)
+        if self.memory.oom_kills > killed:  # whoever was looked at before held it; who is left did not
+            self._suspects = self._senses.processes
         self.counters = self._senses.counters()
         return sample
 
@@ -75,7 +79,7 @@ class Facts:
             gpus=self._gpus(),
             shm=shm,
             disk=rooms,
-            processes=[held.as_json() for held in self._senses.processes[:_MOST_PROCESSES]],
+            processes=[held.as_json() for held in (self._suspects or self._senses.processes)[:_MOST_PROCESSES]],
             ranks={str(rank): step for rank, step in sorted(told.ranks.items())}
             if len(told.ranks) > 1
             else {},

@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -26,6 +27,7 @@ from tonnage_agent.hearing.log import LogReader
 from tonnage_agent.record import Record
 from tonnage_agent.sampling.senses import Senses
 from tonnage_agent.settings import Settings
+from tonnage_agent.telemetry import Sample
 from tonnage_agent.walls import Wall, cost_so_far, nearest_wall
 from tonnage_agent.wrapping.command import CannotStartError, exit_code, forward, send, start
 from tonnage_agent.wrapping.family import all_processes, descendants
@@ -35,7 +37,11 @@ from tonnage_agent.wrapping.signals import FORWARDED, STOPPING, Signals
 LEFTOVER_SECONDS = 3.0
 """What the command leaves running is asked to end, and ended after this."""
 _LOG_LINES = 60
+_SAMPLES = 120
+"""Newest samples that are told to whoever asks."""
 _NEAR_LIMIT_RATE = 5
+_GROWN = 1.25
+"""Memory grew by this much since the processes were looked at: time to see whose it is."""
 
 
 def run(command: Sequence[str], settings: Settings, environment: Mapping[str, str]) -> int:
@@ -67,12 +73,14 @@ class Wrapped:
         )
         self._ear, self._control = self._open_channels()
         self._newest: tuple[Record, Mapping[str, object]] = (Record(), {})
+        self._samples: deque[str] = deque(maxlen=_SAMPLES)
         self._pid = 0
         self._status: int | None = None
         self._kill_at: float | None = None
         self._ended_by: Wall | None = None
         self._warned = self._asked_to_save = False
         self._ended: set[int] = set()
+        self._looked_at = 0
 
     def run(self) -> int:
         """From start to end."""
@@ -111,7 +119,11 @@ class Wrapped:
         from tonnage_agent.serving import Server
 
         try:
-            Server(self._settings.metrics_port, self._exposition)
+            pages = {
+                "/record": lambda: self._newest[0].as_text(),
+                "/samples": lambda: "\n".join(self._samples),
+            }
+            Server(self._settings.metrics_port, self._exposition, pages)
         except OSError as error:
             say(f"no metrics on port {self._settings.metrics_port}: {error.strerror}")
 
@@ -187,20 +199,29 @@ class Wrapped:
         return self._settings.sample_seconds / (_NEAR_LIMIT_RATE if near else 1)
 
     def _tick(self) -> None:
-        hurry = self._settings.memory_limit is not None or self._facts.memory.is_near_limit
+        sample = self._facts.take(time.time())
+        memory = self._facts.memory
+        needed = memory.last.needed_bytes if memory.last else 0
+        hurry = self._settings.memory_limit is not None or memory.is_near_limit or needed > _GROWN * self._looked_at
         is_fresh = self._senses.look_at_processes(self._pid, self._facts.told.rank_pids.values(), hurry=hurry)
-        self._keep()
+        self._looked_at = needed if is_fresh else self._looked_at
+        self._write_down(sample)
         if is_fresh and self._settings.memory_limit is not None:
             self._hold_memory(self._settings.memory_limit)
         self._hold_walls()
 
     def _keep(self, *, urgent: bool = False) -> None:
         """Measure and write down."""
+        self._write_down(self._facts.take(time.time()), urgent=urgent)
+
+    def _write_down(self, sample: Sample | None, *, urgent: bool = False) -> None:
         now = time.time()
-        sample = self._facts.take(now)
         record = self._facts.record(now)
         self._newest = (record, self._facts.counters)
-        self._box.keep(record, self._facts.sample_line(sample, now), urgent=urgent)
+        line = self._facts.sample_line(sample, now)
+        if line:
+            self._samples.append(line)
+        self._box.keep(record, line, urgent=urgent)
 
     def _take_signals(self) -> None:
         for number in self._signals.taken():

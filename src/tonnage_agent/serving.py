@@ -1,6 +1,7 @@
-"""A port with two answers: `/metrics` for Prometheus, `/healthz` for a probe.
+"""A port with few answers: `/metrics` for Prometheus, `/healthz` for a probe, `/record` and `/samples` for whoever
+keeps the run alive (through the API server's proxy, so that no volume need be shared to see how far it is).
 
-`http.server` would do, and cost seven megabytes of other people's memory (it brings the mail and TLS packages), so
+`http.server` would do, and cost five more megabytes of other people's memory (it brings the mail and TLS packages), so
 the little of HTTP that a scraper speaks is spoken here: one request a connection, its head at most 8 KiB and two
 seconds, at most four connections at a time. It answers questions and changes nothing.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from tonnage_agent.metrics import CONTENT_TYPE
@@ -29,9 +30,12 @@ _REASONS = {
 class Server:
     """Listens from its making on, until `close`."""
 
-    def __init__(self, port: int, metrics: Callable[[], str]) -> None:
-        """Raises OSError where the port cannot be had."""
-        self._metrics = metrics
+    def __init__(
+        self, port: int, metrics: Callable[[], str], more: Mapping[str, Callable[[], str]] | None = None
+    ) -> None:
+        """Raises OSError where the port cannot be had; `more` are further paths, answered with JSON."""
+        self._pages = {"/metrics": (CONTENT_TYPE, metrics)}
+        self._pages.update({path: ("application/json", page) for path, page in (more or {}).items()})
         self._listening = _listen(port)
         self.port = int(self._listening.getsockname()[1])
         self._free = threading.Semaphore(MOST_AT_ONCE)
@@ -73,10 +77,11 @@ class Server:
             return 405, "text/plain", b"only GET\n"
         if path == "/healthz":
             return 200, "text/plain", b"ok\n"
-        if path != "/metrics":
-            return 404, "text/plain", b"only /metrics and /healthz\n"
+        if path not in self._pages:
+            return 404, "text/plain", "only {} and /healthz\n".format(", ".join(self._pages)).encode()
+        kind, page = self._pages[path]
         try:
-            return 200, CONTENT_TYPE, self._metrics().encode()
+            return 200, kind, page().encode()
         except Exception as error:  # a scrape must not end the agent's thread without a word
             return 500, "text/plain", f"{type(error).__name__}: {error}\n".encode()
 

@@ -158,7 +158,7 @@ def memory_cgroup(tmp_path):
             time.sleep(0.05)
 
 
-LEAK = "import os, time\nheld = []\nfor _ in range(200): held.append(os.urandom(1 << 20)); time.sleep(0.005)\n"
+LEAK = "import os, time\nheld = []\nfor _ in range(200): held.append(os.urandom(1 << 20)); time.sleep(0.02)\n"
 
 
 def test_the_kernels_oom_kill_is_told(tmp_path, memory_cgroup):

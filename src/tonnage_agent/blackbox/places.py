@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Place(Protocol):
-    """What a black box needs of a place; both calls raise OSError."""
+    """What a black box needs of a place; calls raise OSError."""
 
     name: str
     seconds_between: float
@@ -30,6 +30,9 @@ class Place(Protocol):
 
     def append(self, name: str, content: bytes) -> int:
         """Add to the end of a file; its size then."""
+
+    def flush(self) -> None:
+        """It was the last: put what is still held back."""
 
 
 class Folder:
@@ -59,6 +62,9 @@ class Folder:
             return os.fstat(handle).st_size
         finally:
             os.close(handle)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
 
     def read(self, name: str) -> bytes:
         """A file's content; empty where there is none."""

@@ -68,12 +68,12 @@ class Writer:
                 samples, last = list(self._waiting), self._closing
                 self._waiting.clear()
             written_at = time.monotonic()
-            self._write(record, samples, urgent)
+            self._write(record, samples, urgent, last)
             if last:
                 return
             self._between()
 
-    def _write(self, record: bytes | None, samples: list[str], urgent: bool) -> None:
+    def _write(self, record: bytes | None, samples: list[str], urgent: bool, last: bool) -> None:
         now = time.monotonic()
         durable = urgent or now - self._synced_at >= DURABLE_SECONDS
         try:
@@ -82,6 +82,8 @@ class Writer:
                 self._synced_at = now if durable else self._synced_at
             if samples:
                 self._samples.append(samples)
+            if last:
+                self._place.flush()
             self.problem = ""
         except OSError as error:
             self.problem = f"record in {self._place.name}: {error.strerror or error}"
