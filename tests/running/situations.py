@@ -24,7 +24,7 @@ def policies(**more: Any) -> Policies:
 
 
 def an_ending(cause: Cause | None = "host_oom", code: str = "MEM-01", **more: Any) -> Ending:
-    return Ending(**{"when": NOW, "cause": cause, "code": code if cause else "", **more})
+    return Ending(**{"when": NOW, "cause": cause, "code": code if cause else "", "step": 100, **more})
 
 
 def an_attempt(number: int = 1, ending: Ending | None = None, **more: Any) -> Attempt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.running.situations import an_attempt
 
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import Evidence
+from tonnage.memory.series import Point
 from tonnage.running.attempts import Ending
 from tonnage.running.causes import cause_of
 from tonnage.running.endings import ending_of
@@ -136,3 +138,18 @@ def test_what_is_kept_is_what_the_next_attempt_needs() -> None:
 def test_only_time_that_this_attempt_ran_can_be_lost() -> None:
     old = Saved(step=10, when=at(-100_000))
     assert ended(evidence(a_pod(exit_code=137)), saved=old).lost_seconds == 1000.0
+
+
+def test_memory_over_time_judges_growth_better_than_the_last_slope() -> None:
+    record = a_record(usage=63 * GIB, kills=1)
+    record["memory"]["growthPerSecond"] = 10**9
+    seen = evidence(a_pod(exit_code=137), records={0: record})
+
+    def growth(of: Callable[[int], float]) -> float | None:
+        kept = {0: [Point(60.0 * n, of(n) * GIB) for n in range(120)]}
+        ending = ending_of(an_attempt(), Observation(state="ended", since=NOON), seen, at(60), series=kept)
+        assert ending is not None
+        return ending.growth_per_second
+
+    assert growth(lambda n: 20.0 if n < 100 else 63.0) is None
+    assert growth(lambda n: 20.0 + n * 0.3) == pytest.approx(0.3 * GIB / 60)

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from tests.running.situations import GIB, NOW, a_situation, an_attempt, an_ending, policies
+from tests.running.situations import GIB, NOW, a_situation, ago, an_attempt, an_ending, policies
 
 from tonnage.running.actions import Finish, GiveUp, Launch
 from tonnage.running.attempts import Attempt, Size
@@ -25,6 +25,20 @@ def test_a_leak_gets_its_peak_and_what_it_grows_until_the_end() -> None:
     assert launch.size.memory == 320 * GIB
     assert launch.why == "320 GiB (peak 260 GiB + what it grows until the end)"
     assert launch.after is None, "a cured cause does not wait"
+
+
+def test_a_slope_that_its_own_life_does_not_bear_out_is_not_carried_on_for_ever() -> None:
+    def memory(**more: Any) -> float:
+        ending = an_ending(**{"peak": 10 * GIB, "growth_per_second": GIB, "seconds_left": 360_000.0, **more})
+        return float(after(an_attempt(1, ending)).size.memory / GIB)
+
+    assert memory(step=None) == 15, "loading is no leak"
+    assert memory() == 11 + 20 * 10, "no faster than its peak in its life, no further than twenty lives"
+    wall = Bounds(memory=64 * GIB, memory_wall="largest node")
+    slow = an_ending(peak=10 * GIB, growth_per_second=2.9 * GIB / 3600, seconds_left=360_000.0)
+    assert after(an_attempt(1, slow), bounds=wall).size.memory == 64 * GIB, (
+        "a slope that did not fill it refuses nothing"
+    )
 
 
 def test_a_spike_gets_half_again_because_its_height_is_not_known() -> None:
@@ -59,7 +73,8 @@ def test_a_wall_below_the_wish_is_used_up_to_the_wall_once() -> None:
 
 def test_a_leak_that_fills_the_wall_before_the_end_is_refused_at_once() -> None:
     dead = an_ending(peak=10 * GIB, growth_per_second=GIB / 100, seconds_left=10_000.0)
-    refusal = after(an_attempt(1, dead), bounds=Bounds(memory=64 * GIB, memory_wall="quota team-walls"))
+    leaked = an_attempt(1, dead, started=ago(1000))
+    refusal = after(leaked, bounds=Bounds(memory=64 * GIB, memory_wall="quota team-walls"))
     assert "needs at least 100 GiB and quota team-walls allows 64 GiB" in refusal.why
 
 

@@ -7,7 +7,7 @@ so). So a finding that is not sure is looked at again until the evidence has had
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.diagnosis.finding import Finding
 from tonnage.diagnosis.statements import ended_at
+from tonnage.memory.series import Point, growth_of
+from tonnage.memory.series.growing import LEAST_POINTS
 from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.causes import cause_of
 from tonnage.running.observing import Observation
@@ -26,13 +28,21 @@ _OOM_CODES = frozenset(("MEM-01", "MEM-02", "MEM-10", "MEM-11", "MEM-12"))
 
 
 def ending_of(
-    attempt: Attempt, observation: Observation, evidence: Evidence, now: dt.datetime
+    attempt: Attempt,
+    observation: Observation,
+    evidence: Evidence,
+    now: dt.datetime,
+    *,
+    series: Mapping[int, Sequence[Point]] | None = None,
 ) -> Ending | None:
-    """How the attempt ended; None while evidence may still come (gather it again in a few seconds)."""
+    """How the attempt ended; None while evidence may still come (gather it again in a few seconds).
+
+    `series` is the memory of each pod over time, where it was kept: it judges growth better than the record's slope.
+    """
     if attempt.stopping and not evidence.stopped_by_us:
         evidence = replace(evidence, stopped_by_us=attempt.stopping)
     finding = classify(evidence)
-    facts = _Facts(attempt, observation, evidence, now)
+    facts = _Facts(attempt, observation, evidence, now, series or {})
     if has_exited_well(evidence):
         if finding.code not in _OOM_CODES:
             return facts.ending(None, "", _how_it_finished(facts))
@@ -94,9 +104,14 @@ class _Facts:
     """What the records and the last look say of an attempt's end."""
 
     def __init__(
-        self, attempt: Attempt, observation: Observation, evidence: Evidence, now: dt.datetime
+        self,
+        attempt: Attempt,
+        observation: Observation,
+        evidence: Evidence,
+        now: dt.datetime,
+        series: Mapping[int, Sequence[Point]],
     ) -> None:
-        self.attempt, self.observation, self.evidence = attempt, observation, evidence
+        self.attempt, self.observation, self.evidence, self.series = attempt, observation, evidence, series
         self.records = [record for _, record in sorted(evidence.records.items())]
         ended = [at for pod in evidence.pods if (at := ended_at(pod)) is not None]
         self.when = min(ended, default=observation.since or now)
@@ -158,6 +173,9 @@ class _Facts:
 
     def _growth(self, node: int | None) -> float | None:
         """How fast memory grew: of the pod that died, else the fastest."""
+        if node is not None and len(kept := self.series.get(node, ())) >= LEAST_POINTS:
+            growth = growth_of(kept, limit=self.attempt.size.memory)
+            return growth.bytes_per_second if growth.is_growing else None
         own = self.evidence.records.get(node) if node is not None else None
         seen = [_part(record, "memory") for record in ([own] if own is not None else self.records)]
         rates = [float(rate) for each in seen if isinstance(rate := each.get("growthPerSecond"), int | float)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tonnage.running.attempts import Attempt, Size
 from tonnage.running.observing import Refit, Wish
@@ -39,6 +40,8 @@ class Launching:
     grace_seconds: float = 30.0
     failure_seconds: float | None = None
     """Mean time between interruptions that planning assumed."""
+    rendering: Mapping[str, Any] = field(default_factory=dict)
+    """What objects of a cluster are made from, as JSON: `planned`, `facts`, `hasPython`, `code`; empty elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

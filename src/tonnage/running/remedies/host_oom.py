@@ -6,9 +6,10 @@
                                                       three more deaths as a rule, 1.5 seldom more than one)
     wanted = growBy x the size it died at             where the document says so
 
-A wall below `wanted` is used up to the wall, once, if the attempt may still live there: a restart begins without what
-had leaked. It may not where the wall is below 1.2 x the dead size, or where growth alone would fill it before the
-end. Then the run is given up, with the wall's name: dying there again would teach nothing.
+Growth is believed as far as the attempt itself bears it out (`growth.py`). A wall below `wanted` is used up to the
+wall, once, if the attempt may still live there: a restart begins without what had leaked. It may not where the wall
+is below 1.2 x the dead size, or where the leak that filled it would fill the wall too before the end. Then the run is
+given up, with the wall's name: dying there again would teach nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tonnage.running.attempts import Attempt, Ending
 from tonnage.running.observing import Bounds, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.remedies.cure import Cure, up_to_mib
+from tonnage.running.remedies.growth import leak_of
 from tonnage.units import format_bytes
 
 LEAST_FACTOR = 1.2
@@ -45,7 +47,7 @@ def remedy(situation: Situation, policies: Policies, attempt: Attempt, ending: E
         return GiveUp(why="out of RAM, and onOOM says fail", hint="set onOOM: raise, or memory", code=CODE)
     if dead is None:
         return _nothing_limited(situation.bounds, ending)
-    wish = wish_for(dead, ending, policies)
+    wish = wish_for(dead, attempt, ending, policies)
     wall, owner = wall_of(situation.bounds, policies)
     if wall is None or wish.bytes <= wall:
         return _cure(attempt, wish.bytes, wish.because)
@@ -56,20 +58,19 @@ def remedy(situation: Situation, policies: Policies, attempt: Attempt, ending: E
     return _refusal(dead, wish, wall, owner)
 
 
-def wish_for(dead: int, ending: Ending, policies: Policies) -> Wish:
+def wish_for(dead: int, attempt: Attempt, ending: Ending, policies: Policies) -> Wish:
     """How much to ask for after dying at this size."""
     if policies.grow_by is not None:
         grown = max(up_to_mib(dead * policies.grow_by), up_to_mib(dead + 1))
         return Wish(grown, grown, f"{policies.grow_by:g} x {format_bytes(dead)} (onOOM.growBy)")
     least = up_to_mib(dead * LEAST_FACTOR)
     peak = max(ending.peak or dead, dead)
-    until_end = (ending.growth_per_second or 0.0) * max(ending.seconds_left or 0.0, 0.0)
-    if until_end < MARGIN * peak:
+    leak = leak_of(attempt, ending, peak)
+    if leak is None or leak.until_end < MARGIN * peak:
         return Wish(up_to_mib(dead * SPIKE_FACTOR), least, f"{SPIKE_FACTOR:g} x {format_bytes(dead)}")
-    wanted = max(least, up_to_mib(peak * (1 + MARGIN) + until_end))
-    return Wish(
-        wanted, max(least, up_to_mib(until_end)), f"peak {format_bytes(peak)} + what it grows until the end"
-    )
+    wanted = max(least, up_to_mib(peak * (1 + MARGIN) + leak.until_end))
+    because = f"peak {format_bytes(peak)} + what it grows until the end"
+    return Wish(wanted, max(least, up_to_mib(leak.until_end)) if leak.filled_it else least, because)
 
 
 def wall_of(bounds: Bounds, policies: Policies) -> tuple[int | None, str]:
