@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from plan_builders import GIB, GPU, AnEstimator, a_claim, a_snapshot, a_volume, sources
 
 from tonnage.errors import DocumentError
@@ -154,3 +156,53 @@ def test_a_misspelt_document_of_ours_is_still_a_mistake_beside_others() -> None:
         workloads_in(file_of({**RUN, "kind": "Rum"}, claim_document()), "all.yaml")
 
     assert refused.value.problem.code == "DOC-010"
+
+
+# -- amounts that are none
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        ("64GB", "is '64GB', which is no quantity; write 64G"),
+        ("64 GiB", "is '64 GiB', which is no quantity; write 64Gi"),
+        ("lots", "is 'lots', which is no quantity"),
+        ("", "is '', which is no quantity"),
+    ],
+)
+def test_an_amount_kubernetes_could_not_read_is_named_with_what_to_write(amount: str, said: str) -> None:
+    job = a_manifest()
+    job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = amount
+
+    with pytest.raises(DocumentError) as refused:
+        workloads_in(file_of(job), "job.yaml")
+
+    assert refused.value.problem.what.endswith(f"spec.containers[0].resources.limits.memory {said}")
+
+
+def test_so_is_one_of_a_claim_beside_it() -> None:
+    with pytest.raises(DocumentError) as refused:
+        workloads_in(file_of(RUN, claim_document(resources={"requests": {"storage": "50GB"}})), "all.yaml")
+
+    assert (
+        "spec.resources.requests.storage is '50GB', which is no quantity; write 50G"
+        in refused.value.problem.what
+    )
+
+
+@given(
+    amount=st.one_of(st.text(max_size=6), st.integers(-5, 10**20), st.floats(), st.booleans(), st.none()),
+    resource=st.sampled_from(["memory", "cpu", "ephemeral-storage", GPU, "example.com/x"]),
+    side=st.sampled_from(["requests", "limits"]),
+)
+def test_whatever_amount_is_asked_for_there_is_a_plan_or_a_clear_refusal(
+    amount: object, resource: str, side: str
+) -> None:
+    job = a_manifest()
+    job["spec"]["template"]["spec"]["containers"][0]["resources"] = {side: {resource: amount}}
+    try:
+        found = workloads_in(file_of(job), "job.yaml")
+    except DocumentError:
+        return
+    for workload in found:
+        assert make_plan(workload, sources(), snapshot=a_snapshot("8xh100=1,cpu=1")).verdict.kind

@@ -25,6 +25,7 @@ from tonnage.cluster.objects import (
 from tonnage.cluster.objects.meta import Meta
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.workload.decoding import plain_object
+from tonnage.planning.workload.quantities import wrong_quantity
 from tonnage.spec.mistakes import Mistake
 from tonnage.spec.reading import RawDocument
 
@@ -90,10 +91,14 @@ def beside_in(documents: Iterable[RawDocument]) -> Beside:
         kind = str(raw.value.get("kind")) if isinstance(raw.value, dict) else ""
         if kind not in _TYPES:
             continue
+        plain = plain_object(raw.value)
         try:
-            found[kind].append(msgspec.convert(plain_object(raw.value), _TYPES[kind], strict=False))
+            found[kind].append(msgspec.convert(plain, _TYPES[kind], strict=False))
         except msgspec.ValidationError as error:
             mistakes.append(_mistake(raw, kind, str(error)))
+            continue
+        if wrong := wrong_quantity(plain):
+            mistakes.append(_mistake(raw, kind, wrong))
     return Beside(
         claims=tuple(found["PersistentVolumeClaim"]),
         volumes=tuple(found["PersistentVolume"]),

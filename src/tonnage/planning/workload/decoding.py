@@ -19,6 +19,7 @@ from tonnage.cluster.gpus import GPU_TYPES, gpu_from_product
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.resources import pod_limits, pod_requests
 from tonnage.planning.workload.durability import durability_of_volume
+from tonnage.planning.workload.quantities import wrong_quantity
 from tonnage.planning.workload.value import UNBOUNDED, GpuKind, GpuWish, Mount
 from tonnage.units import QuantityError, try_quantity
 
@@ -47,8 +48,11 @@ class Trainer:
 
 def pod_of(template: dict[str, Any], name: str, namespace: str) -> Pod:
     """The pod a template makes; raise Unreadable where it cannot be one."""
+    plain = plain_object(template)
+    if wrong := wrong_quantity(plain):
+        raise Unreadable(wrong)
     try:
-        pod = msgspec.convert(plain_object(template), Pod, strict=False)
+        pod = msgspec.convert(plain, Pod, strict=False)
     except msgspec.ValidationError as error:
         raise Unreadable(str(error)) from None
     meta = msgspec.structs.replace(pod.metadata, name=pod.metadata.name or name, namespace=namespace)
