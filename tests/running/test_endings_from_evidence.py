@@ -49,6 +49,7 @@ def ended(seen: Evidence, *, later: float = 60, stopping: str = "", **more: Any)
         ("deadline", evidence(a_pod(exit_code=81), records={0: a_record(cause="deadline")})),
         ("budget", evidence(a_pod(exit_code=82), records={0: a_record(cause="budget")})),
         ("network", evidence(a_pod(exit_code=80), records={0: a_record(cause="preflight")})),
+        ("unknown", evidence(a_pod(exit_code=143), records={0: a_record(cause="terminated")})),
         ("hang", evidence(a_pod(exit_code=143), stopped_by_us="hang")),
         ("stopped", evidence(a_pod(exit_code=143), stopped_by_us="stopped")),
     ],
@@ -153,3 +154,13 @@ def test_memory_over_time_judges_growth_better_than_the_last_slope() -> None:
 
     assert growth(lambda n: 20.0 if n < 100 else 63.0) is None
     assert growth(lambda n: 20.0 + n * 0.3) == pytest.approx(0.3 * GIB / 60)
+
+
+def test_what_died_before_anybody_saw_it_run_has_still_lost_its_time() -> None:
+    record = a_record(startedAt=at(-7).timestamp())
+    unseen = an_attempt(started=None)
+    ending = ending_of(
+        unseen, Observation(state="ended", since=NOON), evidence(a_pod(), records={0: record}), at(60)
+    )
+    assert ending is not None
+    assert ending.lost_seconds == 7.0

@@ -197,11 +197,17 @@ class _Facts:
 
     def _lost(self, saved_at: dt.datetime | None) -> float | None:
         """Time since the newest whole checkpoint, or since it started where there is none (or it resumed after)."""
-        started = self.attempt.started
-        since = max((at for at in (saved_at, started) if at is not None), default=None)
+        started = self._started()
         if started is None:
             return 0.0
-        return None if since is None else max(0.0, (self.when - since).total_seconds())
+        since = started if saved_at is None else max(saved_at, started)
+        return max(0.0, (self.when - since).total_seconds())
+
+    def _started(self) -> dt.datetime | None:
+        """When it began to run: as seen, or as its agent or its containers say where it died too soon to be seen."""
+        told = [_time(record.get("startedAt")) for record in self.records]
+        told += [end.started for pod in self.evidence.pods for end in pod.containers if not end.is_init]
+        return self.attempt.started or min((at for at in told if at is not None), default=None)
 
 
 def _how_it_finished(facts: _Facts) -> str:

@@ -18,10 +18,11 @@ from tonnage.diagnosis.statements import View
 from tonnage.units import format_bytes
 
 _SPIKE_PHASES = frozenset(("load", "checkpoint", "eval", "evaluation", "preprocess", "shuffle", "cache"))
-_OF_CAUSE: Mapping[str, tuple[str, float]] = {
-    "deadline": ("PRE-07", 0.99),
-    "budget": ("PRE-07", 0.99),
-    "preflight": ("NET-04", 0.9),
+_OF_CAUSE: Mapping[str, tuple[str, Tier, float]] = {
+    "deadline": ("PRE-07", Tier.OURS, 0.99),
+    "budget": ("PRE-07", Tier.OURS, 0.99),
+    "preflight": ("NET-04", Tier.OURS, 0.9),
+    "terminated": ("EXT-01", Tier.EXIT, 0.6),  # somebody sent SIGTERM; who, others must say
 }
 _KILLED = 137
 _MUCH = 0.05
@@ -36,12 +37,12 @@ def signs(view: View) -> Iterable[Sign]:
 
 
 def _of_cause(node: int, record: Mapping[str, Any]) -> Iterator[Sign]:
-    code, confidence = _OF_CAUSE.get(str(record.get("cause", "")), ("", 0.0))
-    if code:
+    if (known := _OF_CAUSE.get(str(record.get("cause", "")))) is not None:
+        code, tier, confidence = known
         text = str(record.get("message") or record.get("peers") or f"cause {record['cause']}")
         yield Sign(
             code=code,
-            tier=Tier.OURS,
+            tier=tier,
             confidence=confidence,
             lines=(Line(_source(node), text),),
             node=node,
