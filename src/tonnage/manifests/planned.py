@@ -7,6 +7,8 @@ assumed by the same rule the plan placed the pods with, and said.
 from __future__ import annotations
 
 from tonnage.cluster.announcing import part_of
+from tonnage.cluster.gpu_facts import facts_of
+from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.manifests.request import Planned
@@ -23,6 +25,7 @@ from tonnage.units import format_bytes
 SHM_PER_GPU = 2**30
 """Least of /dev/shm per GPU: NCCL's own buffers, and batches of workers nobody told us about."""
 SMALLEST_SHM = 64 * 2**20
+_NEARLY = 0.9
 
 
 def planned_of(plan: Plan, snapshot: Snapshot | None = None) -> Planned:
@@ -52,8 +55,8 @@ def planned_of(plan: Plan, snapshot: Snapshot | None = None) -> Planned:
         gpu=plan.devices.gpu if plan.devices is not None else "",
         gpu_resource=resource,
         gpus=count,
-        nodes=role.count,
-        ranks_per_node=role.ranks_per_pod or 1,
+        nodes=int(role.count),
+        ranks_per_node=int(role.ranks_per_pod or 1),
         grace_seconds=saving.grace_seconds if saving is not None else None,
         checkpoint_seconds=saving.interval_seconds if saving is not None else None,
         failure_seconds=plan.risk.mean_hours * 3600,
@@ -72,16 +75,29 @@ def first_size(planned: Planned, run: Run) -> Size:
         memory_request=planned.memory_request,
         shm=planned.shm,
         disk=planned.disk,
-        micro_batch=train.micro_batch,
-        accumulation=train.accumulation,
+        micro_batch=None if train.micro_batch is None else int(train.micro_batch),
+        accumulation=int(train.accumulation),
         checkpointing=train.checkpointing,
         gpu=planned.gpu or None,
     )
 
 
 def part_wanted(plan: Plan) -> PartAnswer | None:
-    """The part of a GPU to ask for, where the document wants no whole one: the best that some node offers."""
-    return next((answer for answer in plan.parts if answer.nodes and answer.fits), None)
+    """The part of a GPU to ask for, where the document wants no whole one: the best that some node offers.
+
+    Where nobody knows what the step needs, a part is as large as was asked for, or larger.
+    """
+    offered = [answer for answer in plan.parts if answer.nodes and answer.fits]
+    if plan.memory.estimate is not None:
+        return next(iter(offered), None)
+    milli = plan.workload.trainer.gpus.milli
+    return next((answer for answer in offered if answer.memory >= _fair(answer.gpu, milli)), None)
+
+
+def _fair(gpu: str, milli: int) -> float:
+    """Bytes that a part of this size may be expected to have; MIG's are a little smaller."""
+    known = find_gpu(gpu)
+    return 0.0 if known is None else facts_of(known).usable_bytes * milli / 1000 * _NEARLY
 
 
 def _memory(spec: RunSpec, needs: dict[str, Need], assumed: Assumed) -> tuple[int, int]:
@@ -96,9 +112,12 @@ def _memory(spec: RunSpec, needs: dict[str, Need], assumed: Assumed) -> tuple[in
 
 
 def _shm(spec: RunSpec, need: Need | None, gpus: int) -> int:
+    """As asked for; else as needed, and at most half of the memory that a person has set."""
     if spec.shm.limit is not None:
         return spec.shm.limit.bytes
-    return max(need.granted or 0 if need is not None else 0, SHM_PER_GPU * gpus, SMALLEST_SHM)
+    needed = need.granted or 0 if need is not None else 0
+    size = max(needed, SHM_PER_GPU * gpus, SMALLEST_SHM)
+    return size if spec.memory.limit is None else min(size, spec.memory.limit.bytes // 2)
 
 
 def _granted(need: Need | None, otherwise: int) -> int:
@@ -147,7 +166,7 @@ def _said_of(needs: dict[str, Need], assumed: Assumed, spec: RunSpec) -> list[st
     if "memory" not in needs and spec.memory.is_auto:
         missing.append(f"{format_bytes(assumed.memory)} RAM")
     if "cpu" not in needs and spec.cpu.request is None:
-        missing.append(f"{assumed.cpu / 1000:g} cores")
+        missing.append(f"{assumed.cpu / 1000:g} core{'' if assumed.cpu == 1000 else 's'}")
     if "disk" not in needs and spec.disk.is_auto:
         missing.append(f"{format_bytes(assumed.disk)} disk")
     if not missing:

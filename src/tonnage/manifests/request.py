@@ -126,6 +126,8 @@ class RenderRequest:
     attempt: int = 1
     namespace: str = "default"
     """Of a document that names none."""
+    lineage: str = ""
+    """Folder below the checkpoints' place that is this run's own: attempts go on from each other, runs begin anew."""
     agent: bytes | None = None
     """The in-pod agent as a zipapp (`tonnage_agent.packing.packed()`); None runs the plain command."""
     has_python: bool = True

@@ -20,9 +20,10 @@ _ALSO = re.compile(r"\{(microBatch|accumulation)\}")
 def batch_of(request: RenderRequest) -> dict[str, int | None]:
     """The numbers a command may have places for."""
     train, size = request.run.spec.train, request.size
+    micro = train.micro_batch if size.micro_batch is None else size.micro_batch
     return {
-        "microBatch": train.micro_batch if size.micro_batch is None else size.micro_batch,
-        "accumulation": train.accumulation if size.accumulation is None else size.accumulation,
+        "microBatch": None if micro is None else int(micro),
+        "accumulation": int(train.accumulation if size.accumulation is None else size.accumulation),
     }
 
 

@@ -85,8 +85,9 @@ def _places(request: RenderRequest) -> dict[str, Any]:
     if (checkpoints := spec.checkpoints) is not None:
         place = _reached(checkpoints.to, checkpoints.mount)
         every = checkpoints.every.duration
-        found[contract.CHECKPOINTS] = place
-        found[contract.RECORD] = f"{place.rstrip('/')}/{RECORDS}/{request.run.metadata.name}"
+        found[contract.CHECKPOINTS] = f"{place.rstrip('/')}/{request.lineage}" if request.lineage else place
+        owner = request.lineage or request.run.metadata.name
+        found[contract.RECORD] = f"{place.rstrip('/')}/{RECORDS}/{owner}"
         found[contract.CHECKPOINT_EVERY] = "auto" if every is None else f"{every.milliseconds / 1000:g}"
         found[contract.CHECKPOINT_KEEP] = checkpoints.keep
         found[contract.CHECKPOINT_VERIFY] = int(checkpoints.verify)
