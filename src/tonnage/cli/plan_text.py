@@ -9,7 +9,8 @@ from tonnage.cli.columns import heading, mark, width, wrapped
 from tonnage.planning.answers import EffectiveValue
 from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import gib, more_time, short_time
-from tonnage.reporting.plan.rows import Row, mood_of, rows, title
+from tonnage.reporting.plan.row import Row
+from tonnage.reporting.plan.rows import mood_of, rows, title
 from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView
 from tonnage.reporting.text import one_line
 

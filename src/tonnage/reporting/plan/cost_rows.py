@@ -1,0 +1,103 @@
+"""How long it takes, what it costs, and what can be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tonnage.planning.answers import Cost, Waiting
+from tonnage.planning.spending import dollars
+from tonnage.reporting.plan.figures import dollar_range, percent, short_time, time_range
+from tonnage.reporting.plan.row import Mood, Row
+from tonnage.reporting.plan.views import PlanView, RiskView, TimeView
+
+
+def time_rows(time: TimeView) -> Iterator[Row]:
+    if time.step_seconds is None:
+        return
+    taken = time.paced_seconds or time.step_seconds
+    pace = f"{short_time(taken.p50)} per step"
+    if time.per_second:
+        pace += f", {time.per_second:,.0f} {time.unit}/s"
+    first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
+    lines = [first]
+    lines += [_starved(wait, time) for wait in time.waits if wait.cause == "data loader"]
+    if time.loader_seconds is not None and time.idle_share is None:
+        lines.append(
+            f"the GPUs wait if a sample costs a loader worker more than {short_time(time.loader_seconds)}"
+        )
+    yield Row("Takes", tuple(lines))
+
+
+def cost_rows(view: PlanView) -> Iterator[Row]:
+    cost = view.cost
+    if cost.per_hour is None:
+        if cost.gpu_hours is not None:
+            yield Row("Costs", (f"{_hours(cost.gpu_hours.p50)} GPU-hours; {cost.origin}",))
+        elif view.run.gpus:
+            yield Row("Costs", (f"{view.run.gpus} GPU-hours per hour; {cost.origin}",))
+        return
+    yield Row("Costs", tuple(_cost_lines(cost)))
+
+
+def risk_rows(view: PlanView) -> Iterator[Row]:
+    risk = view.risk
+    lines: list[str] = []
+    if risk.is_refused or risk.every_seconds is None:
+        if risk.late_death is not None:
+            lines.append(f"{dollars(risk.late_death)}: all of it, if it dies at 90 %")
+        elif not risk.place:
+            is_ours = view.run.kind == "Run"
+            lines.append(
+                f"all of it: {'there are no checkpoints' if is_ours else 'no checkpoints are known of'}"
+            )
+    else:
+        lines.append(_at_risk(risk))
+    if risk.place and risk.reason and (risk.is_refused or risk.every_seconds is None):
+        lines.append(f"checkpoints on {risk.place}: {risk.reason}")
+    lines += [risk.exposure] if risk.exposure else []
+    if risk.is_spot:
+        lines.append(f"spot: taken back every {risk.mean_hours_between_failures:.1f} h on average (assumed)")
+    lines += risk.cautions
+    if lines:
+        state: tuple[str, Mood] = ("refused", "bad") if risk.is_refused else ("", "")
+        yield Row("At risk", tuple(lines), *state)
+
+
+def _starved(wait: Waiting, time: TimeView) -> str:
+    """What waiting for data costs, and what would end it."""
+    assert time.step_seconds is not None
+    price = f", {dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
+    return (
+        f"the GPUs wait {percent(wait.idle_share)} of the time for data{price}: they could do a step in "
+        f"{short_time(time.step_seconds.p50)}; {wait.remedy} ends it"
+    )
+
+
+def _hours(hours: float) -> str:
+    """Whole hours where there are many; two figures where there are few."""
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
+def _cost_lines(cost: Cost) -> Iterator[str]:
+    assert cost.per_hour is not None
+    hour = dollars(cost.per_hour)
+    if cost.per_hour_high and cost.per_hour_high > cost.per_hour:
+        hour += f" to {dollars(cost.per_hour_high).removeprefix('$')}"
+    first = f"{hour} per hour" + (f", {dollar_range(cost.total)}" if cost.total is not None else "")
+    yield first + (f"; budget {cost.budget_text}" if cost.budget_text else "")
+    deadline = f"{dollars(cost.to_deadline)} if it runs to its deadline; " if cost.to_deadline else ""
+    yield f"{deadline}price: {cost.origin}"
+    if cost.spot is not None and cost.spot.pays:
+        spot = cost.spot
+        yield (
+            f"on spot nodes {dollars(spot.per_hour)} instead of {dollars(spot.on_demand_per_hour)} per hour, "
+            f"{spot.slower:.1f} x as long (assumed): it pays"
+        )
+
+
+def _at_risk(risk: RiskView) -> str:
+    assert risk.every_seconds is not None
+    saved = f", saved in {short_time(risk.save_seconds)}" if risk.save_seconds else ""
+    what = f"{dollars(risk.at_risk)} of work" if risk.at_risk is not None else "the work since the last save"
+    every = short_time(risk.every_seconds)
+    return f"{what} at any moment (every {every} to {risk.place}{saved})"

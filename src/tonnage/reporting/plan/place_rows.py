@@ -1,0 +1,78 @@
+"""Where and when it starts, and the walls before that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tonnage.planning.answers import NodeGroup
+from tonnage.reporting.plan.row import Mood, Row
+from tonnage.reporting.plan.views import PlacementView, PlanView
+
+
+def start_rows(view: PlanView) -> Iterator[Row]:
+    placement = view.placement
+    if placement is None:
+        return
+    lines = [_when(placement), *_where(placement)]
+    if placement.needs:
+        lines.append("needs " + ", ".join(placement.needs))
+    if not placement.sees_all:
+        lines.append("only one namespace was seen: others may hold what looks free")
+    state, mood = ("now", "good") if placement.now.fits else ("not now", "warning")
+    if not placement.empty.fits:
+        state, mood = "nowhere", "bad"
+    yield Row("Starts", tuple(lines), state, mood)  # type: ignore[arg-type]
+
+
+def wall_rows(view: PlanView) -> Iterator[Row]:
+    order = {"never": 0, "wait": 1, "unknown": 2, "open": 3}
+    walls = sorted(view.walls, key=lambda wall: order[wall.standing])
+    telling = [wall for wall in walls if wall.standing != "open"]
+    shown = telling[:3] or walls[:1]
+    moods: dict[str, Mood] = {"never": "bad", "wait": "warning", "unknown": "quiet", "open": "good"}
+    words = {"never": "refused", "wait": "must wait", "unknown": "unknown", "open": "open"}
+    for index, wall in enumerate(shown):
+        yield Row("" if index else "Walls", (wall.text,), words[wall.standing], moods[wall.standing])
+
+
+def _when(placement: PlacementView) -> str:
+    now, empty = placement.now, placement.empty
+    total = sum(group.nodes for group in placement.groups)
+    if now.fits:
+        names = list(now.nodes)
+        example = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+        return f"now: {now.feasible:,} of {total:,} nodes would take it ({example})"
+    if empty.fits:
+        waiting = f"{now.placed} of {now.wanted} pods find a place now"
+        come = sum(group.to_come for group in placement.groups if group.takes_empty)
+        when = f"once the autoscaler adds nodes (up to {come:,})" if come else "when others leave"
+        return f"{when}: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
+    if empty.placed:
+        return f"{empty.placed} of {empty.wanted} pods find a place, even on empty nodes"
+    return f"no node of {total:,} would take it, even empty"
+
+
+def _where(placement: PlacementView) -> Iterator[str]:
+    """Pools beside each other, where there is more than one to tell apart; else what keeps all of them away."""
+    taking = [group for group in placement.groups if group.takes_empty]
+    if len(taking) > 1 or (taking and not placement.now.fits):
+        yield from map(_pool, taking[:3])
+    if not taking:
+        telling = [
+            group
+            for group in placement.groups
+            if group.gpus_per_node or not any(other.gpus_per_node for other in placement.groups)
+        ]
+        yield from filter(None, map(_pool, telling[:3]))
+
+
+def _pool(group: NodeGroup) -> str:
+    name = f"{group.gpus_per_node} x {group.gpu}" if group.gpus_per_node else (group.gpu or "no GPU")
+    if group.pool and group.pool != group.gpu:
+        name = f"{group.pool} ({name})"
+    if group.takes_empty:
+        small = "; its GPU is too small" if group.memory_fits is False else ""
+        return f"{name}: {group.takes_now} now, {group.takes_empty} of {group.nodes} if empty{small}"
+    if group.taints:
+        return f"{name}: keeps it away by {', '.join(group.taints)}"
+    return f"{name}: {', '.join(group.reasons[:2])}" if group.reasons else ""
