@@ -126,7 +126,7 @@ class _Facts:
             code=code,
             summary=summary,
             node=node,
-            step=self.step,
+            step=self.total if cause is None and self.is_complete else self.step,
             safe_step=saved_step,
             lost_seconds=None if cause is None else self._lost(saved_at),
             peak=self.peak,
@@ -149,7 +149,8 @@ class _Facts:
 
     @property
     def is_complete(self) -> bool:
-        return self.step is not None and self.total is not None and self.step >= self.total
+        """Whether the last step was made; scripts count from 0 or from 1."""
+        return self.step is not None and self.total is not None and self.step + 1 >= self.total
 
     @property
     def saved(self) -> tuple[int | None, dt.datetime | None]:

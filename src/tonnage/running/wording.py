@@ -128,6 +128,18 @@ def ram(used: int, limit: int | None) -> str:
     return f"RAM {used} of {limit} B"
 
 
+def rate(bytes_per_second: float, peak: int | None) -> str:
+    """Growth per hour, minute or second: the longest in which it is still less than what was held.
+
+    >>> rate(2**20, 100 * 2**30), rate(2**20, 100 * 2**20), rate(2**20, 2**20)
+    ('3.5 GiB per hour', '60 MiB per minute', '1 MiB per second')
+    """
+    for name, seconds in (("hour", 3600), ("minute", 60)):
+        if peak is None or bytes_per_second * seconds <= peak:
+            return f"{format_bytes(bytes_per_second * seconds)} per {name}"
+    return f"{format_bytes(bytes_per_second)} per second"
+
+
 def duration(seconds: float) -> str:
     """A time for people.
 
@@ -185,4 +197,4 @@ def _explained(ending: Ending) -> str | None:
     """What made memory run out, where the record shows it."""
     if ending.cause != "host_oom" or not ending.growth_per_second or ending.growth_per_second <= 0:
         return None
-    return f"RAM grew by {format_bytes(ending.growth_per_second * 3600)} per hour"
+    return f"RAM grew by {rate(ending.growth_per_second, ending.peak)}"
