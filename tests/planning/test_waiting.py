@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_builders import AnEstimator, a_run, a_snapshot, nodes, price_of, priced, sources
+from plan_builders import AnEstimator, a_run, a_snapshot, a_workload, nodes, price_of, priced, sources
 
 from tonnage.memory.estimate import Interval
 from tonnage.memory.recipe import Parallel, Recipe
@@ -252,3 +252,10 @@ def test_an_interval_that_was_asked_for_is_kept_however_short_the_run() -> None:
     )
 
     assert plan.interval_seconds == 7200
+
+
+def test_how_often_a_manifests_program_saves_is_not_made_up() -> None:
+    plan = make_plan(a_workload(), sources(), snapshot=a_snapshot(priced("8xh100=2", 80)))
+
+    assert plan.risk.at_risk is None
+    assert "how often is not said" in shown(plan)

@@ -44,6 +44,8 @@ def risk_of(
     survives = target is not None and target.durability.dies_with not in (
         DiesWith.CONTAINER, DiesWith.POD, DiesWith.NODE,
     )  # fmt: skip
+    # How often a manifest's program saves is its own affair: what we would choose prices nothing.
+    is_unsaid = workload.run is None and checkpoints is not None and checkpoints.is_chosen
     refused = not workload.accepts_losing_work and _can_be_lost(target, pace.total)
     return Risk(
         place=target.durability.place if target else "",
@@ -51,7 +53,7 @@ def risk_of(
         reason=target.durability.reason if target else "",
         checkpoints=checkpoints if survives else None,
         checkpoint_bytes=checkpoint_bytes,
-        at_risk=_at_risk(cost, checkpoints) if survives else None,
+        at_risk=_at_risk(cost, checkpoints) if survives and not is_unsaid else None,
         late_death=_late_death(cost) if not survives else None,
         qos=qos,
         exposure=_EXPOSURE.get(qos, ""),

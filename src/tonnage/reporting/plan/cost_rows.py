@@ -51,7 +51,8 @@ def risk_rows(view: PlanView) -> Iterator[Row]:
                 f"all of it: {'there are no checkpoints' if is_ours else 'no checkpoints are known of'}"
             )
     else:
-        lines.append(_at_risk(risk))
+        is_unsaid = view.run.kind != "Run" and risk.is_every_chosen
+        lines.append(_unsaid(risk) if is_unsaid else _at_risk(risk))
     if risk.place and risk.reason and (risk.is_refused or risk.every_seconds is None):
         lines.append(f"checkpoints on {risk.place}: {risk.reason}")
     lines += [risk.exposure] if risk.exposure else []
@@ -93,6 +94,15 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
             f"on spot nodes {dollars(spot.per_hour)} instead of {dollars(spot.on_demand_per_hour)} per hour, "
             f"{spot.slower:.1f} x as long (assumed): it pays"
         )
+
+
+def _unsaid(risk: RiskView) -> str:
+    """Where a manifest keeps its progress; how often its program saves is not in it."""
+    assert risk.every_seconds is not None
+    every = short_time(risk.every_seconds)
+    return (
+        f"the work since the last save to {risk.place}; how often is not said (every {every} would be right)"
+    )
 
 
 def _at_risk(risk: RiskView) -> str:
