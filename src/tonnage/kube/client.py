@@ -9,7 +9,8 @@ nature.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import httpx2
@@ -93,6 +94,30 @@ class KubeClient:
     def post_json(self, path: str, body: object, asked: Asked) -> Any:
         """Send a question that changes nothing (access reviews)."""
         return self._read_json(self._once("POST", path, asked, content=msgspec.json.encode(body)))
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        asked: Asked,
+        *,
+        body: object = None,
+        content_type: str = "application/json",
+        params: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """One call, tried once: whoever repeats it must know that it may be repeated."""
+        content = None if body is None else msgspec.json.encode(body)
+        return self._once(method, path, asked, params=params, content=content, content_type=content_type)
+
+    @contextmanager
+    def streaming(self, path: str, params: Mapping[str, str], idle_seconds: float) -> Iterator[Iterator[str]]:
+        """Lines of an answer that goes on, as they arrive: watches and logs that are followed, in a thread."""
+        timeout = httpx2.Timeout(idle_seconds, connect=10.0)
+        with self._http.stream("GET", path, params=dict(params), timeout=timeout) as response:
+            if not response.is_success:
+                body = response.read()
+                raise failing.from_answer(response.status_code, body, Asked("watch", path.rpartition("/")[2]))
+            yield response.iter_lines()
 
     def list(self, kind: Kind, read: Callable[[bytes], ReadPage[T]], namespace: str = "") -> Paging[T]:
         """Read a whole list in pages, each handed to `read` as it arrives."""
@@ -182,8 +207,9 @@ class KubeClient:
         *,
         params: Mapping[str, str] | None = None,
         content: bytes | None = None,
+        content_type: str = "application/json",
     ) -> bytes:
-        headers = {"Content-Type": "application/json"} if content is not None else {}
+        headers = {"Content-Type": content_type} if content is not None else {}
         try:
             response = self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx2.HTTPError as error:

@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
     store = Store(folder)
     record = store.run(run_id)
     try:
-        place, policies = place_of(record, folder), policies_of(record)
+        place, policies = place_of(record, folder, store), policies_of(record)
         Supervisor(store, place, policies, SystemClock(), run_id).watch()
     except TonnageError as error:
         now = SystemClock().now()

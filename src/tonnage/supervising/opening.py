@@ -14,6 +14,7 @@ from tonnage.running.policies import Policies
 from tonnage.running.port import RunPlace
 from tonnage.spec.loading import load_one
 from tonnage.spec.run import Run
+from tonnage.store.store import Store
 from tonnage.supervising.detaching import kept_environment
 from tonnage_agent.packing import packed
 
@@ -27,11 +28,13 @@ def policies_of(record: RunRecord) -> Policies:
     return Policies.of(run_of(record), price_per_hour=record.launching.price_per_hour)
 
 
-def place_of(record: RunRecord, home: Path) -> RunPlace:
-    """Where the run's attempts live."""
+def place_of(record: RunRecord, home: Path, store: Store | None = None) -> RunPlace:
+    """Where the run's attempts live; with the store, for whoever keeps it alive."""
     if record.place == HERE:
         return LocalPlace(_setting(record, home))
-    raise NotImplementedError
+    from tonnage.supervising.on_cluster import cluster_place
+
+    return cluster_place(record, home, run_of(record), store)
 
 
 def _setting(record: RunRecord, home: Path) -> Setting:

@@ -1,0 +1,86 @@
+"""One look at an attempt: its workload object and its pods, as the API server has them now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.kube.running import reading
+from tonnage.kube.running.api import Object, Ref, RunApi
+from tonnage.kube.running.setting import LINEAGE, KubeSetting
+
+OVER = "tonnage.dev/over"
+"""Annotation: this attempt has ended, whatever its controller would do next; the value says why."""
+DONE = {
+    "Job": (("Complete",), ("Failed",)),
+    "JobSet": (("Completed",), ("Failed",)),
+    "TrainJob": (("Complete",), ("Failed",)),
+}
+_KUBEFLOW = (("Succeeded",), ("Failed",))
+ENDING = ("FailureTarget", "SuccessCriteriaMet")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is of one attempt."""
+
+    workload: Object | None
+    pods: tuple[Object, ...] = ()
+    nodes: int = 1
+
+    @property
+    def is_absent(self) -> bool:
+        return self.workload is None and not self.pods
+
+    @property
+    def marked_over(self) -> str:
+        if self.workload is None:
+            return ""
+        return str((self.workload["metadata"].get("annotations") or {}).get(OVER, ""))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the controller itself calls it finished, well or not."""
+        if self.workload is None:
+            return False
+        good, bad = DONE.get(self.workload["kind"], _KUBEFLOW)
+        return reading.condition(self.workload, *good, *bad) is not None
+
+    @property
+    def is_ending(self) -> bool:
+        return self.workload is not None and reading.condition(self.workload, *ENDING) is not None
+
+    @property
+    def is_suspended(self) -> bool:
+        if self.workload is None:
+            return False
+        spec = self.workload.get("spec") or {}
+        return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
+
+    @property
+    def newest(self) -> dict[int, Mapping[str, Any]]:
+        return reading.newest(self.pods, self.nodes)
+
+    @property
+    def living(self) -> tuple[Object, ...]:
+        """Pods that hold something: a pod that ended holds nothing."""
+        return tuple(pod for pod in self.pods if not reading.is_over(pod))
+
+
+def look(api: RunApi, setting: KubeSetting, number: int) -> Look:
+    """Ask for both; an object of an earlier run of the same name is not ours."""
+    workload = api.get(workload_ref(setting, number))
+    if workload is not None and is_foreign(workload, setting):
+        workload = None
+    pods = api.pods(setting.labels(number))
+    return Look(workload, tuple(pods), setting.nodes)
+
+
+def workload_ref(setting: KubeSetting, number: int) -> Ref:
+    return Ref.of(setting.rendered(number).workload)
+
+
+def is_foreign(workload: Object, setting: KubeSetting) -> bool:
+    labels = workload["metadata"].get("labels") or {}
+    return bool(labels.get(LINEAGE) != setting.launching.lineage)

@@ -1,0 +1,97 @@
+"""What was last seen of an attempt's pods, and what their agents last said: kept, because both may vanish.
+
+A preempted pod is gone a second after its last breath, and with it its conditions and its termination message. So
+every look, and every change that a watch reports, is kept on this machine; the newest of each pod counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tonnage.kube.running import reading
+
+PODS, RECORDS, EVIDENCE, LOGS = "pods.json", "records.json", "evidence.json", "logs.json"
+_MANAGED = ("managedFields",)
+
+
+class Memory:
+    """One attempt, on this machine; safe for two threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._pods: dict[str, dict[str, Any]] = _read(folder / PODS)
+        self._records: dict[str, dict[str, Any]] = _read(folder / RECORDS)
+
+    @property
+    def pods(self) -> dict[str, dict[str, Any]]:
+        with self._lock:
+            return dict(self._pods)
+
+    def see(self, pods: Iterable[Mapping[str, Any]]) -> None:
+        """Keep these; written only when something changed."""
+        with self._lock:
+            changed = False
+            for pod in pods:
+                uid = reading.uid_of(pod)
+                kept = _slim(pod)
+                before = self._pods.get(uid)
+                if before is None or _version(before) != _version(kept):
+                    self._pods[uid] = kept
+                    changed = True
+            if changed:
+                write(self.folder / PODS, self._pods)
+
+    def record(self, uid: str) -> dict[str, Any] | None:
+        with self._lock:
+            return self._records.get(uid)
+
+    def hear(self, uid: str, record: Mapping[str, Any]) -> None:
+        """Keep what an agent said."""
+        with self._lock:
+            if self._records.get(uid) == record:
+                return
+            self._records[uid] = dict(record)
+            write(self.folder / RECORDS, self._records)
+
+
+def read(path: Path) -> Any:
+    """A kept value; None where there is none."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def write(path: Path, value: object) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    temporary.write_text(json.dumps(value))
+    temporary.replace(path)
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    found = read(path)
+    return found if isinstance(found, dict) else {}
+
+
+def _slim(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what nobody reads later: environments may hold secrets."""
+    spec = pod.get("spec", {})
+    containers = [
+        {name: each[name] for name in ("name", "image", "resources") if name in each}
+        for each in spec.get("containers", ())
+    ]
+    meta = {name: value for name, value in pod["metadata"].items() if name not in _MANAGED}
+    kept = {"nodeName": spec.get("nodeName", ""), "containers": containers}
+    return {"metadata": meta, "spec": kept, "status": pod.get("status", {})}
+
+
+def _version(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"].get("resourceVersion", ""))
