@@ -1,6 +1,6 @@
 """Install the torch environments that exact mode is tested in, once each, under the user's cache folder.
 
-    python dev/obtain_torch.py              what ./test needs: one per CUDA major
+    python dev/obtain_torch.py              what ./test needs: one per CUDA major, and the frameworks above torch
     python dev/obtain_torch.py 2.9 2.15     the proven build of these minors
 
 torch is never a dependency of ours. It lives in environments of its own, as it does for users, and exact mode is
@@ -31,6 +31,15 @@ PINNED = {
 TESTED = ("2.11", "2.10")
 """What every test run uses: CUDA 13 and CUDA 12."""
 
+FRAMEWORKS = (
+    "accelerate==1.15.0",
+    "lightning==2.6.6",
+    "lightning-utilities==0.15.3",
+    "psutil==7.2.2",
+    "torchmetrics==1.9.0",
+)
+"""What the SDK's callbacks are tested with, beside torch 2.11: pure Python, in a folder of its own for PYTHONPATH."""
+
 assert set(PINNED) == set(TORCH), "every supported minor has a pinned version"
 
 
@@ -59,6 +68,30 @@ def obtain(minor: str) -> Path:
     return python
 
 
+def frameworks_folder() -> Path:
+    """Where the frameworks lie, installed or not."""
+    return interpreter_of("2.11").parent.parent.with_name(
+        f"frameworks-lightning-2.6.6-py{sys.version_info.minor}"
+    )
+
+
+def obtain_frameworks() -> Path:
+    """The folder of the frameworks, which are installed if they are not there yet."""
+    folder = frameworks_folder()
+    stamp = folder / ".complete"
+    wanted = "\n".join(FRAMEWORKS)
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return folder
+    print(f"installing {' '.join(FRAMEWORKS)} (once, some 20 MB)", flush=True)
+    python = str(obtain("2.11"))
+    shutil.rmtree(folder, ignore_errors=True)
+    # Without what they depend on: torch and its company are in the environment already.
+    options = ("--quiet", "--no-deps", "--compile-bytecode", "--python", python, "--target", str(folder))
+    _run(_uv(), "pip", "install", *options, *FRAMEWORKS)
+    stamp.write_text(wanted)
+    return folder
+
+
 def _uv() -> str:
     """The uv that ./test found or fetched."""
     found = os.environ.get("UV") or shutil.which("uv")
@@ -76,6 +109,8 @@ def main() -> None:
         if minor not in PINNED:
             sys.exit(f"torch {minor} is not one of {', '.join(PINNED)}")
         obtain(minor)
+    if not sys.argv[1:]:
+        obtain_frameworks()
 
 
 if __name__ == "__main__":

@@ -5,23 +5,31 @@ All of it lives in `tonnage_agent.sdk`, which inside a pod is there without an i
 """
 
 from tonnage_agent.sdk import (
+    Batches,
     Checkpoint,
     KeeperError,
     PlaceError,
     Run,
     SaveFailed,
     SettingError,
+    TorchState,
     TornCheckpoint,
     attach,
+    hugging_face,
+    lightning,
 )
 
 __all__ = [
+    "Batches",
     "Checkpoint",
     "KeeperError",
     "PlaceError",
     "Run",
     "SaveFailed",
     "SettingError",
+    "TorchState",
     "TornCheckpoint",
     "attach",
+    "hugging_face",
+    "lightning",
 ]

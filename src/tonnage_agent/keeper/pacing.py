@@ -51,6 +51,10 @@ class Pace:
     def is_due(self, now: float) -> bool:
         return now - self._since >= self.interval
 
+    def due_in(self, now: float) -> float:
+        """Seconds until the next save is due; 0 where it is."""
+        return max(0.0, self._since + self.interval - now)
+
     def saved(self, now: float, seconds: float) -> None:
         """A save ended well."""
         self._since, self._failures = now, 0

@@ -22,18 +22,25 @@ from tonnage_agent.keeper.checkpoint import Checkpoint
 from tonnage_agent.keeper.clock import Clock
 from tonnage_agent.keeper.failing import KeeperError, PlaceError, SaveFailed, TornCheckpoint
 from tonnage_agent.keeper.ranks import Ranks
+from tonnage_agent.sdk.for_hugging_face import hugging_face
+from tonnage_agent.sdk.for_lightning import lightning
+from tonnage_agent.sdk.for_torch import Batches, TorchState
 from tonnage_agent.sdk.run import Run
 from tonnage_agent.sdk.settings import SettingError, read_settings
 
 __all__ = [
+    "Batches",
     "Checkpoint",
     "KeeperError",
     "PlaceError",
     "Run",
     "SaveFailed",
     "SettingError",
+    "TorchState",
     "TornCheckpoint",
     "attach",
+    "hugging_face",
+    "lightning",
 ]
 
 

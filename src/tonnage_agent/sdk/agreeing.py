@@ -40,9 +40,11 @@ class Agreement:
         is_fixed = _is_fixed(moment)  # all ranks know these moments by themselves
         if step < self._next and not is_fixed:
             return self.verdict
-        mine = decide(moment if ranks.rank == 0 else replace(moment, is_due=False, deadline_in=None))
+        mine = decide(moment if ranks.rank == 0 else replace(moment, due_in=None, deadline_in=None))
         left = _NEVER if moment.seconds_left is None else moment.seconds_left
-        next_step = float(step + _steps_until_next(moment.step_seconds)) if ranks.rank == 0 else -1.0
+        next_step = (
+            float(step + _steps_until_next(moment.step_seconds, moment.due_in)) if ranks.rank == 0 else -1.0
+        )
         told = ranks.largest(
             [
                 float(REASONS.index(mine.stop)),
@@ -69,12 +71,13 @@ def _is_fixed(moment: Moment) -> bool:
     return is_last or is_probed
 
 
-def _steps_until_next(step_seconds: float) -> int:
-    """Rank 0's choice.
+def _steps_until_next(step_seconds: float, due_in: float | None) -> int:
+    """Rank 0's choice: about a second, and not past the moment a save is due.
 
-    >>> _steps_until_next(0.1), _steps_until_next(3.0)
-    (10, 1)
+    >>> _steps_until_next(0.1, None), _steps_until_next(3.0, 60.0), _steps_until_next(0.1, 0.3)
+    (10, 1, 3)
     """
     if step_seconds <= 0:
         return 1
-    return max(1, min(_MOST_STEPS, round(_SECONDS_BETWEEN / step_seconds)))
+    seconds = _SECONDS_BETWEEN if due_in is None else min(_SECONDS_BETWEEN, due_in)
+    return max(1, min(_MOST_STEPS, round(seconds / step_seconds)))

@@ -23,14 +23,19 @@ class Signals:
         self._clock = clock
         self._previous: Any = None
         self._depth = 0
+        self._is_alone = False
         self.received_at: float | None = None
 
-    def listen(self) -> None:
-        """Take SIGTERM over; only the main thread can, elsewhere nothing happens."""
+    def listen(self, *, alone: bool = False) -> None:
+        """Take SIGTERM over; only the main thread can, elsewhere nothing happens.
+
+        Whoever listened before hears it too, unless we listen `alone`.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         self._depth += 1
         if self._depth == 1:
+            self._is_alone = alone
             self._previous = signal.signal(signal.SIGTERM, self._received)
 
     def leave(self) -> None:
@@ -44,7 +49,7 @@ class Signals:
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self.received_at is None:
             self.received_at = self._clock.elapsed()
-        if callable(self._previous):  # whoever listened before us still hears it
+        if callable(self._previous) and not self._is_alone:
             self._previous(number, frame)
 
 

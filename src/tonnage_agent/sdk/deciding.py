@@ -20,7 +20,8 @@ class Moment:
     total: int | None = None
     num_done: int = 1
     """Steps made by this process."""
-    is_due: bool = False
+    due_in: float | None = None
+    """Seconds until a save is due; None where nothing is kept."""
     wants_save: bool = False
     save_seconds: float | None = None
     """What saves take, where it was seen."""
@@ -48,7 +49,8 @@ def decide(moment: Moment) -> Verdict:
     """Save when it is due, asked for, or the last chance; stop when asked to."""
     stop = _reason(moment)
     is_last = moment.total is not None and moment.step >= moment.total - 1
-    wanted = bool(moment.is_due or moment.wants_save or is_last or stop)
+    is_due = moment.due_in is not None and moment.due_in <= 0
+    wanted = bool(is_due or moment.wants_save or is_last or stop)
     is_late = _is_late(moment)
     return Verdict(save=wanted and not is_late, stop=stop, is_late=wanted and is_late)
 

@@ -178,8 +178,12 @@ class Run:
         dump: Dump = None,
         meta: Mapping[str, Any] | None = None,
         sharded: bool = False,
+        began: float | None = None,
     ) -> Checkpoint | None:
-        """Save now; None on ranks that had nothing to do, and where it failed and training goes on."""
+        """Save now; None on ranks that had nothing to do, and where it failed and training goes on.
+
+        `began` is when the work for it began, on the run's clock, where that was before this call.
+        """
         self._asked_step = step
         if self._keeper is None:
             self._tell_no_place()
@@ -197,19 +201,8 @@ class Run:
         except SaveFailed as error:
             self._save_failed(error)
             return None
-        self.kept(made)
+        self._kept(made, made.seconds if began is None else self.clock.elapsed() - began)
         return made
-
-    def kept(self, made: Checkpoint, seconds: float | None = None) -> None:
-        """Take note of a checkpoint that is in place; `seconds` where more than the keeper's part was spent on it."""
-        took = made.seconds if seconds is None else seconds
-        self._pace.saved(self.clock.elapsed(), took)
-        self._control.saved()
-        self._saved_step = made.step
-        if self.ranks.rank == 0:
-            self._reporter.event(
-                "checkpoint", step=made.step, path=made.path, seconds=round(took, 3), bytes=made.manifest.size
-            )
 
     # -- where time goes
 
@@ -268,10 +261,13 @@ class Run:
         self._asked_step = step
         return self._verdict(step, sharded=everywhere)
 
-    def listening(self, *, is_on: bool) -> None:
-        """Take SIGTERM over, or give it back: for callbacks, at the begin and end of training."""
+    def listening(self, *, is_on: bool, alone: bool = False) -> None:
+        """Take SIGTERM over, or give it back: for callbacks, at the begin and end of training.
+
+        `alone`: whoever listened before hears nothing of it, such as a framework that would end without a save.
+        """
         if is_on:
-            self._signals.listen()
+            self._signals.listen(alone=alone)
         else:
             self._signals.leave()
 
@@ -286,6 +282,15 @@ class Run:
     @property
     def _saves_by_hand(self) -> bool:
         return self._asked_step >= 0
+
+    def _kept(self, made: Checkpoint, took: float) -> None:
+        self._pace.saved(self.clock.elapsed(), took)
+        self._control.saved()
+        self._saved_step = made.step
+        if self.ranks.rank == 0:
+            self._reporter.event(
+                "checkpoint", step=made.step, path=made.path, seconds=round(took, 3), bytes=made.manifest.size
+            )
 
     def _finish(self, step: int, total: int | None, seconds: float | None) -> None:
         self._num_done += 1
@@ -329,7 +334,7 @@ class Run:
             step=step,
             total=self._total,
             num_done=self._num_done,
-            is_due=self._keeper is not None and self._pace.is_due(now),
+            due_in=None if self._keeper is None else self._pace.due_in(now),
             wants_save=self._control.wants_save,
             save_seconds=self._pace.save_seconds,
             step_seconds=self._step_seconds,
