@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tonnage.diagnosis.boxes import Box, boxes_of
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
 
 Kind = Literal["status", "event", "kernel", "record", "log"]
@@ -38,6 +39,10 @@ class View:
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        return boxes_of(self.evidence)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
@@ -104,11 +109,11 @@ def _of_logs(evidence: Evidence) -> Iterator[Statement]:
             source = f"{name}, line {position + 1}"
             yield Statement("log", line, source, order, log.index, ended.get(log.index))
     # A pod that is gone took its log along; the record beside the checkpoints has its last lines.
-    for index, record in sorted(evidence.records.items()):
-        if index not in passed:
-            for position, line in enumerate(record.get("log") or ()):
-                source = f"agent record of node {index}, log line {position + 1}"
-                yield Statement("log", str(line), source, position, index, ended.get(index))
+    for box in boxes_of(evidence):
+        if box.node not in passed:
+            for position, line in enumerate(box.record.log):
+                source = f"agent record of node {box.node}, log line {position + 1}"
+                yield Statement("log", str(line), source, position, box.node, ended.get(box.node))
 
 
 def _of_pod(pod: PodEnd) -> Iterator[Statement]:

@@ -88,21 +88,14 @@ def killed_child(read: Reading) -> Sign | None:
 
 
 def says_no_oom(view: View) -> bool:
-    """Whether the agent's records contradict an OOM kill: no kill was counted and nothing was near its limit."""
-    seen = [record["memory"] for record in view.evidence.records.values() if record.get("memory")]
+    """Whether the agents' records contradict an OOM kill: no kill was counted and nothing was near its limit."""
+    seen = [box for box in view.boxes if box.usage is not None]
     if not seen:
         return bool(_NOT_FULL.search(view.text))
-    return all(not memory.get("oomKills") and not is_near_limit(memory) for memory in seen)
+    return not any(box.oom_kills or box.is_near_limit() for box in seen)
 
 
 _NOT_FULL = re.compile(r'"?OOMKilled"?: false')
-
-
-def is_near_limit(memory: dict[str, object], share: float = 0.95) -> bool:
-    """Whether usage or peak came within reach of the limit."""
-    limit = memory.get("limit")
-    most = max((v for v in (memory.get("usage"), memory.get("peak")) if isinstance(v, int)), default=None)
-    return isinstance(limit, int) and limit > 0 and most is not None and most >= share * limit
 
 
 FAMILY = Family(

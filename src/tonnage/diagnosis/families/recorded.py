@@ -7,11 +7,9 @@ that never came) it says in `cause`.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-from tonnage.diagnosis.families.memory import is_near_limit
+from tonnage.diagnosis.boxes import Box
 from tonnage.diagnosis.finding import Line
 from tonnage.diagnosis.rules import Family, Sign, Tier
 from tonnage.diagnosis.statements import View
@@ -25,100 +23,88 @@ _OF_CAUSE: Mapping[str, tuple[str, Tier, float]] = {
     "terminated": ("EXT-01", Tier.EXIT, 0.6),  # somebody sent SIGTERM; who, others must say
 }
 _KILLED = 137
+_FULL = 0.97
+_WELL_BELOW = 0.8
 _MUCH = 0.05
 """Growth over its life that is worth a word, as a share of the limit."""
 
 
 def signs(view: View) -> Iterable[Sign]:
     """From every record; contributions (growth, the phase) stand behind what they explain."""
-    for node, record in sorted(view.evidence.records.items()):
-        yield from _of_cause(node, record)
-        yield from _of_memory(view, node, record)
+    for box in view.boxes:
+        yield from _of_cause(box)
+        yield from _of_memory(view, box)
 
 
-def _of_cause(node: int, record: Mapping[str, Any]) -> Iterator[Sign]:
-    if (known := _OF_CAUSE.get(str(record.get("cause", "")))) is not None:
+def _of_cause(box: Box) -> Iterator[Sign]:
+    record = box.record
+    if (known := _OF_CAUSE.get(record.cause)) is not None:
         code, tier, confidence = known
-        text = str(record.get("message") or record.get("peers") or f"cause {record['cause']}")
+        text = record.message or record.peers or f"cause {record.cause}"
         yield Sign(
             code=code,
             tier=tier,
             confidence=confidence,
-            lines=(Line(_source(node), text),),
-            node=node,
-            when=_time(record),
+            lines=(Line(_source(box), text),),
+            node=box.node,
+            when=box.updated,
         )
 
 
-def _of_memory(view: View, node: int, record: Mapping[str, Any]) -> Iterator[Sign]:
-    memory = record.get("memory") or {}
-    kills = memory.get("oomKills") or 0
-    is_full = is_near_limit(memory, 0.97)
-    if not kills and not (is_full and _was_killed(view, node, record)):
+def _of_memory(view: View, box: Box) -> Iterator[Sign]:
+    is_full = box.is_near_limit(_FULL)
+    if not box.oom_kills and not (is_full and _was_killed(view, box)):
         return
-    lines = [Line(_source(node), _usage_text(memory))]
-    if kills:
-        lines.insert(0, Line(_source(node), f"oom_kill count rose by {kills}"))
+    lines = [Line(_source(box), _usage_text(box))]
+    if box.oom_kills:
+        lines.insert(0, Line(_source(box), f"oom_kill count rose by {box.oom_kills}"))
     yield Sign(
-        code="MEM-01" if is_full or not _is_below(memory) else "MEM-02",
+        code="MEM-02" if _is_well_below(box) else "MEM-01",
         tier=Tier.RUNTIME,
-        confidence=0.97 if kills and is_full else 0.9 if kills else 0.85,
+        confidence=0.97 if box.oom_kills and is_full else 0.9 if box.oom_kills else 0.85,
         lines=tuple(lines),
-        node=node,
-        when=_time(record),
+        node=box.node,
+        when=box.updated,
     )
-    yield from _explanations(node, record, memory)
+    yield from _explanations(box)
 
 
-def _explanations(node: int, record: Mapping[str, Any], memory: Mapping[str, Any]) -> Iterator[Sign]:
-    growth, phase = memory.get("growthPerSecond"), str(record.get("phase", ""))
-    if isinstance(growth, int | float) and growth * _lived(record) > _MUCH * (memory.get("limit") or 0):
-        text = f"grew by {format_bytes(growth * 3600)} per hour"
-        yield _contribution("MEM-11", node, text)
+def _explanations(box: Box) -> Iterator[Sign]:
+    growth, phase = box.growth_per_second or 0.0, box.record.phase
+    if growth * box.lived_seconds > _MUCH * (box.limit or 0):
+        yield _contribution("MEM-11", box, f"grew by {format_bytes(growth * 3600)} per hour")
     if phase in _SPIKE_PHASES:
-        yield _contribution("MEM-12", node, f"in phase {phase}")
+        yield _contribution("MEM-12", box, f"in phase {phase}")
 
 
-def _lived(record: Mapping[str, Any]) -> float:
-    began, ended = record.get("startedAt"), record.get("updatedAt")
-    if not isinstance(began, int | float) or not isinstance(ended, int | float):
-        return 0.0
-    return max(ended - began, 0.0)
+def _contribution(code: str, box: Box, text: str) -> Sign:
+    return Sign(
+        code=code, tier=Tier.WRAPPER, confidence=0.7, lines=(Line(_source(box), text),), node=box.node
+    )
 
 
-def _contribution(code: str, node: int, text: str) -> Sign:
-    return Sign(code=code, tier=Tier.WRAPPER, confidence=0.7, lines=(Line(_source(node), text),), node=node)
-
-
-def _was_killed(view: View, node: int, record: Mapping[str, Any]) -> bool:
+def _was_killed(view: View, box: Box) -> bool:
     """Whether this pod was killed without a word: SIGKILL, or a record that never learned of an end."""
-    pod = next((pod for pod in view.evidence.pods if pod.index == node), None)
+    pod = next((pod for pod in view.evidence.pods if pod.index == box.node), None)
     ends = [end for end in pod.containers if not end.is_init] if pod is not None else []
     if any(end.exit_code == _KILLED or end.signal == 9 for end in ends):
         return True
     ended_otherwise = any(end.exit_code is not None for end in ends)
-    return not ended_otherwise and (record.get("state") == "running" or record.get("signal") == 9)
+    return not ended_otherwise and (box.record.state == "running" or box.record.signal == 9)
 
 
-def _is_below(memory: Mapping[str, Any]) -> bool:
+def _is_well_below(box: Box) -> bool:
     """Whether usage is known to have been well below the limit (or there was none): then it was not its own wall."""
-    usage, limit = memory.get("peak") or memory.get("usage"), memory.get("limit")
-    return isinstance(usage, int) and (not isinstance(limit, int) or usage < 0.8 * limit)
+    return box.usage is not None and (box.limit is None or box.usage < _WELL_BELOW * box.limit)
 
 
-def _usage_text(memory: Mapping[str, Any]) -> str:
-    usage = memory.get("peak") or memory.get("usage") or 0
-    limit = memory.get("limit")
-    return f"RAM {format_bytes(usage)}" + (f" of {format_bytes(limit)}" if limit else ", no limit")
+def _usage_text(box: Box) -> str:
+    limit = f" of {format_bytes(box.limit)}" if box.limit else ", no limit"
+    return f"RAM {format_bytes(box.usage or 0)}{limit}"
 
 
-def _source(node: int) -> str:
-    return f"agent record of node {node}"
-
-
-def _time(record: Mapping[str, Any]) -> dt.datetime | None:
-    at = record.get("updatedAt")
-    return dt.datetime.fromtimestamp(at, dt.UTC) if isinstance(at, int | float) else None
+def _source(box: Box) -> str:
+    return f"agent record of node {box.node}"
 
 
 FAMILY = Family(signs=signs)

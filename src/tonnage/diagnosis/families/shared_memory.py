@@ -18,11 +18,9 @@ _HALF = 50
 
 def has_room(view: View) -> bool:
     """Whether /dev/shm is known to have been large and less than half full."""
-    for record in view.evidence.records.values():
-        shm = record.get("shm") or {}
-        limit, usage = shm.get("limit") or shm.get("size"), shm.get("peak") or shm.get("usage")
-        if isinstance(limit, int) and isinstance(usage, int):
-            return limit >= _ROOMY_BYTES and usage * 100 < limit * _HALF
+    for box in view.boxes:
+        if box.shm_size is not None and box.shm_used is not None:
+            return box.shm_size >= _ROOMY_BYTES and box.shm_used * 100 < box.shm_size * _HALF
     found = [match for each in view.statements if (match := _DF.search(each.text))]
     return bool(found) and all(match[2] in "GT" and int(match[3]) < _HALF for match in found)
 

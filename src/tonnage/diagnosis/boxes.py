@@ -1,0 +1,88 @@
+"""The agents' black boxes as typed values: whatever is missing, torn or of another type is simply not known."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.diagnosis.evidence import Evidence
+from tonnage_agent.record import Record, read_record
+
+_LATEST = 4e9
+"""Seconds since 1970 beyond which a time is a mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """What one pod was doing the last time anybody looked."""
+
+    node: int
+    record: Record
+    usage: int | None
+    """Bytes of RAM, now or at most."""
+    limit: int | None
+    oom_kills: int
+    growth_per_second: float | None
+    shm_used: int | None
+    shm_size: int | None
+    started: dt.datetime | None
+    updated: dt.datetime | None
+    saved_step: int | None
+    saved: dt.datetime | None
+    """The newest whole checkpoint: its step and when it was written."""
+
+    def is_near_limit(self, share: float = 0.95) -> bool:
+        """Whether usage or peak came within reach of the limit."""
+        return bool(self.limit and self.usage is not None and self.usage >= share * self.limit)
+
+    @property
+    def lived_seconds(self) -> float:
+        if self.started is None or self.updated is None:
+            return 0.0
+        return max((self.updated - self.started).total_seconds(), 0.0)
+
+
+def boxes_of(evidence: Evidence) -> tuple[Box, ...]:
+    """Every record, in order of the pods."""
+    return tuple(_box(node, raw) for node, raw in sorted(evidence.records.items()))
+
+
+def _box(node: int, raw: Mapping[str, Any]) -> Box:
+    record = read_record(dict(raw))
+    memory, shm = record.memory, record.shm
+    amounts = [_whole(memory.get("peak")), _whole(memory.get("usage"))]
+    return Box(
+        node=node,
+        record=record,
+        usage=max((each for each in amounts if each is not None), default=None),
+        limit=_whole(memory.get("limit")),
+        oom_kills=_whole(memory.get("oomKills")) or 0,
+        growth_per_second=_number(memory.get("growthPerSecond")),
+        shm_used=_whole(shm.get("peak")) or _whole(shm.get("usage")),
+        shm_size=_whole(shm.get("limit")) or _whole(shm.get("size")),
+        started=_time(record.started_at),
+        updated=_time(record.updated_at),
+        saved_step=_whole(record.checkpoint.get("step")),
+        saved=_time(record.checkpoint.get("when")),
+    )
+
+
+def _whole(value: object) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number >= 0 else None
+
+
+def _number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _time(value: object) -> dt.datetime | None:
+    seconds = _number(value)
+    if seconds is None or not 0 <= seconds < _LATEST:
+        return None
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)
