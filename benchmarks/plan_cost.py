@@ -1,9 +1,12 @@
-"""What `tonnage plan` costs on a large cluster: a thousand nodes within a second, and how it grows from there.
+"""What `tonnage plan` and a described estimate cost: on a large cluster, for a deep model, and how both grow.
 
-Prints one line of JSON. The cluster is a saved snapshot (nodes of three kinds, three pods on most of them, a
-quota); the command is a child process, from start to exit, as people run it. CPU seconds are given beside wall
-seconds, because a busy machine stretches only the latter; the promise is about an idle one, so the limit is
-held against CPU seconds, which are no less than an idle machine's wall seconds here (one thread).
+Prints one line of JSON for each: a small document on 1,000 and 5,000 nodes; the README's Llama 3 8B document on
+1,000 nodes, plain and with `--fit`; and `tonnage estimate --shape` of several presets, from 6 layers to 80.
+
+The cluster is a saved snapshot (nodes of three kinds, three pods on most of them, a quota); the command is a child
+process, from start to exit, as people run it. CPU seconds are given beside wall seconds, because a busy machine
+stretches the latter most; the promise is about an idle one, so the limit is held against CPU seconds, which are no
+less than an idle machine's wall seconds here (one thread).
 """
 
 from __future__ import annotations
@@ -45,8 +48,21 @@ spec:
 """
 
 
+README_RUN = Path(__file__).parent.parent / "examples" / "llama-8b" / "run.yaml"
+PRESETS = {"distilgpt2": 6, "gpt2": 12, "llama-3-8b": 32, "llama-3-70b": 80}
+"""Described models and their layers."""
+
+
 def main() -> int:
-    results = [measure(size) for size in SIZES]
+    is_quick_enough = small_document()
+    readme_document()
+    described_models()
+    return 0 if is_quick_enough else 1
+
+
+def small_document() -> bool:
+    """GPT-2 on clusters of two sizes; whether it keeps within the limit on the smaller."""
+    results = [measure(size, RUN) for size in SIZES]
     first = results[0]
     figures = {
         "benchmark": "plan_cost",
@@ -54,19 +70,63 @@ def main() -> int:
         "results": results,
         "growth": round(results[-1]["cpu_seconds"] / first["cpu_seconds"], 2),
     }
-    print(json.dumps(figures))
-    return 0 if first["cpu_seconds"] <= LIMIT_SECONDS else 1
+    print(json.dumps(figures), flush=True)
+    return bool(first["cpu_seconds"] <= LIMIT_SECONDS)
 
 
-def measure(size: int) -> dict[str, Any]:
+def readme_document() -> None:
+    """A document that does not fit: its smallest fixes, and the cheapest settings."""
+    plain, fitted = (measure(SIZES[0], README_RUN.read_text(), *words) for words in ((), ("--fit",)))
+    figures = {
+        "benchmark": "plan_cost_readme",
+        "plain": plain,
+        "fit": fitted,
+        "fit_over_plain": round(fitted["cpu_seconds"] / plain["cpu_seconds"], 2),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+def described_models() -> None:
+    """`tonnage estimate --shape` by depth, from start to exit, beside the command's `--help`."""
+    with tempfile.TemporaryDirectory(prefix="plan-cost-") as folder:
+        environment = _installed_like(folder)
+        help_seconds = _median(["estimate", "--help"], environment, b"Usage")
+        results: list[dict[str, Any]] = []
+        for name, layers in PRESETS.items():
+            words = ["estimate", "--shape", name, "--batch", "2", "--seq", "1024", "--gpu", "h200"]
+            cpu = _median([*words, "-o", "json"], environment, b'"mode": "shape"')
+            results.append({"shape": name, "layers": layers, "cpu_seconds": cpu})
+    deepest, shallowest = results[-1], results[0]
+    figures = {
+        "benchmark": "described_estimate_cost",
+        "help_cpu_seconds": help_seconds,
+        "results": results,
+        "milliseconds_per_layer": round(
+            1000
+            * (deepest["cpu_seconds"] - shallowest["cpu_seconds"])
+            / (deepest["layers"] - shallowest["layers"]),
+            1,
+        ),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+def _median(words: list[str], environment: dict[str, str], expected: bytes) -> float:
+    """CPU seconds of a command, after one round to warm up."""
+    rounds = [_command(words, environment, expected)[1] for _ in range(ROUNDS + 1)]
+    return round(statistics.median(rounds[1:]), 2)
+
+
+def measure(size: int, document: str, *words: str) -> dict[str, Any]:
     """Median wall and CPU seconds of the whole command on a cluster of this size."""
     with tempfile.TemporaryDirectory(prefix="plan-cost-") as folder:
         run, saved = Path(folder) / "run.yaml", Path(folder) / "cluster.json"
-        run.write_text(RUN)
+        run.write_text(document)
         pods = write_cluster(saved, size)
         environment = _installed_like(folder)
-        one_round(run, saved, environment)
-        rounds = [one_round(run, saved, environment) for _ in range(ROUNDS)]
+        command = ["plan", str(run), "--on", str(saved), "-o", "json", *words]
+        _command(command, environment, b'"kind": "Plan"')
+        rounds = [_command(command, environment, b'"kind": "Plan"') for _ in range(ROUNDS)]
     return {
         "nodes": size,
         "pods": pods,
@@ -81,14 +141,15 @@ def _installed_like(folder: str) -> dict[str, str]:
     return {**kept, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
 
 
-def one_round(run: Path, saved: Path, environment: dict[str, str]) -> tuple[float, float]:
+def _command(words: list[str], environment: dict[str, str], expected: bytes) -> tuple[float, float]:
+    """Wall and CPU seconds of one `tonnage` command, which must print what is expected."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, "-m", "tonnage", "plan", str(run), "--on", str(saved), "-o", "json"]
+    command = [sys.executable, "-m", "tonnage", *words]
     finished = subprocess.run(command, capture_output=True, check=False, env=environment)
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if finished.returncode not in (0, 1) or b'"kind": "Plan"' not in finished.stdout:
-        raise SystemExit(finished.stderr.decode() or "no plan")
+    if finished.returncode not in (0, 1) or expected not in finished.stdout:
+        raise SystemExit(finished.stderr.decode() or f"{' '.join(words)} did not answer")
     return wall, (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
 
 

@@ -188,6 +188,9 @@ class AnEstimator:
     def roughly(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
         return None
 
+    def peaks(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
+        return None
+
     def seconds(self, setup: Setup) -> Interval | None:
         recipe = setup.recipe
         again = {"none": 1.0, "selective": 1.1, "full": 1.3}[recipe.checkpointing]

@@ -36,6 +36,7 @@ PLAIN = Band(0.010, 32 * MIB, "drivers, library versions and data nobody measure
 CONVOLUTION = Band(0.025, 48 * MIB, "cuDNN picks its workspaces by the device's state")
 COMPILED = Band(0.025, 48 * MIB, "kernels the compiler fuses are predicted, not seen")
 DATA_DEPENDENT = Band(0.015, 48 * MIB, "sizes that depend on data were bounded, not seen")
+RECURRENT = Band(0.04, 64 * MIB, "cuDNN publishes no formula for a recurrent layer's workspace")
 DISTRIBUTED = Band(0.015, 128 * MIB, "NCCL's buffers vary with topology and version")
 
 DATA_CODES = frozenset({"bounded"})
@@ -60,6 +61,8 @@ def bands_of(trace: Trace) -> tuple[Band, ...]:
         bands.append(CONVOLUTION)
     if any(is_compiled(name) for name in names):
         bands.append(COMPILED)
+    if any("cudnn_rnn" in name for name in names):
+        bands.append(RECURRENT)
     if any(note.code in DATA_CODES for note in trace.notes):
         bands.append(DATA_DEPENDENT)
     if trace.world_size > 1 or trace.groups:

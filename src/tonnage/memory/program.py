@@ -48,15 +48,18 @@ class Slots:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def pool(self, name: tuple[bool, int]) -> int:
+        """The number of a pool."""
+        found = self._pool_numbers.get(name)
+        if found is None:
+            found = self._pool_numbers[name] = len(self.pool_names)
+            self.pool_names.append(name)
+        return found
+
     def add(self, size: int, stream: int, category: str, call: int) -> int:
         """A new slot; a size of 0 is a block that takes no memory."""
-        name = (size <= SMALL, stream)
-        pool = self._pool_numbers.get(name)
-        if pool is None:
-            pool = self._pool_numbers[name] = len(self.pool_names)
-            self.pool_names.append(name)
         self.sizes.append(size)
-        self.pools.append(pool)
+        self.pools.append(self.pool((size <= SMALL, stream)))
         self.categories.append(category)
         self.calls.append(call)
         return len(self.sizes) - 1
@@ -150,13 +153,13 @@ class _Writer:
 
     def _take_blocks(self) -> None:
         """A slot for every block of the trace."""
-        slots, settings, categories = self.slots, self.settings, self.trace.categories
-        rounded: dict[int, int] = {0: 0}
-        for block in self.trace.blocks:
-            size = rounded.get(block.size)
-            if size is None:
-                size = rounded[block.size] = round_size(block.size, settings)
-            slots.add(size, block.stream, categories[block.category], block.call)
+        slots, blocks, categories = self.slots, self.trace.blocks, self.trace.categories
+        rounded = {size: round_size(size, self.settings) if size else 0 for size in {b.size for b in blocks}}
+        slots.sizes = [rounded[block.size] for block in blocks]
+        slots.categories = [categories[block.category] for block in blocks]
+        slots.calls = [block.call for block in blocks]
+        names = [(size <= SMALL, block.stream) for size, block in zip(slots.sizes, blocks, strict=True)]
+        slots.pools = [slots.pool(name) for name in names]
 
     def _between(self, kind: str, argument: int) -> None:
         if kind == "m":

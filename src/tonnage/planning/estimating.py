@@ -35,7 +35,16 @@ class StepEstimator(Protocol):
         """Time of one optimizer step alone; raise CannotEstimate."""
 
     def roughly(self, setup: Setup) -> Estimate | None:
-        """Memory alone, its allocated peak true to a few per cent; None where only the full answer can be had."""
+        """Memory alone, its allocated peak true to a few per cent; None where only the full answer can be had.
+
+        Cheap where many micro-batches of one kind are asked about.
+        """
+
+    def peaks(self, setup: Setup) -> Estimate | None:
+        """Memory alone, its allocated peak true; None where that is no cheaper than the full answer.
+
+        Cheap where one setup is asked about, because the full answer to the same question builds on it.
+        """
 
 
 class Remembered:
@@ -88,6 +97,10 @@ class Remembered:
             self._rough[setup] = self._estimator.roughly(setup)
         return self._rough[setup]
 
+    def peaks(self, setup: Setup) -> Estimate | None:
+        known = self._estimates.get(setup)
+        return known if isinstance(known, Estimate) else self._estimator.peaks(setup)
+
 
 class FallingBack:
     """Asks the first estimator until it cannot answer, and from then on the second; `notes` is told why."""
@@ -121,6 +134,9 @@ class FallingBack:
 
     def roughly(self, setup: Setup) -> Estimate | None:
         return self._asked.roughly(setup)
+
+    def peaks(self, setup: Setup) -> Estimate | None:
+        return self._asked.peaks(setup)
 
 
 def repeated(once: Interval, twice: Interval, times: int) -> Interval:

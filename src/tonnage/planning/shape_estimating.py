@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError
 from tonnage.memory.estimate import Estimate, Interval, Mode
-from tonnage.memory.ledger import shape_estimate
+from tonnage.memory.ledger import shape_estimate, shape_peaks
 from tonnage.memory.shapes import ModelShape
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
@@ -52,6 +52,13 @@ class ShapeEstimator:
         """Memory by straight lines through small steps; None where it cannot be had."""
         try:
             return shape_estimate(self._shape, setup.recipe, _gpu(setup), quick=True)
+        except (TonnageError, CannotEstimate):
+            return None
+
+    def peaks(self, setup: Setup) -> Estimate | None:
+        """Memory as allocated, worked out; the full answer to the same question builds on it."""
+        try:
+            return shape_peaks(self._shape, setup.recipe, _gpu(setup))
         except (TonnageError, CannotEstimate):
             return None
 

@@ -49,7 +49,7 @@ class Scales:
         if gpu is None:
             return None
         usable = facts_of(gpu).usable_bytes
-        rough = None if self._care == "always" else self._estimator.roughly(setup)
+        rough = None if self._care == "always" else self._estimator.peaks(setup)
         if rough is not None and _surely(rough) > usable:
             return Room(rough.required, usable)
         estimate = self._estimate(setup)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
@@ -20,6 +21,8 @@ from tonnage.timing.work import Arithmetic, Kind, Work
 
 _WIDE = 1.2816
 """Standard deviations to either side that hold 80 %."""
+MOST_KNOWN = 20_000
+"""Operations whose cost is remembered for one GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +111,35 @@ class _Reader:
     def _cost(self, number: int, operation: Operation) -> _Cost:
         found = self._costs.get(number)
         if found is None:
-            work = work_of(operation, self.arithmetic)
-            if work.kind == "collective":
-                ranks = self.trace.world_size
-                seconds = collective_seconds(work, facts_of(self.gpu), ranks, self.interconnect)
-            else:
-                seconds = work_seconds(work, self.gpu, self.measured).seconds
-            found = self._costs[number] = _Cost(work, seconds, waits(operation))
+            found = self._costs[number] = self._remembered_cost(operation)
         return found
+
+    def _remembered_cost(self, operation: Operation) -> _Cost:
+        """Steps of one model at several depths and batches share most operations: each is worked out once."""
+        if self.measured is not calibration():
+            return self._worked_out(operation)
+        known = _known_costs(self.gpu.name, self.arithmetic)
+        key = (operation.name, operation.inputs, operation.outputs, repr(operation.scalars))
+        found = known.get(key)
+        if found is None:
+            found = self._worked_out(operation)
+            if found.work.kind != "collective" and len(known) < MOST_KNOWN:
+                known[key] = found
+        return found
+
+    def _worked_out(self, operation: Operation) -> _Cost:
+        work = work_of(operation, self.arithmetic)
+        if work.kind == "collective":
+            ranks = self.trace.world_size
+            seconds = collective_seconds(work, facts_of(self.gpu), ranks, self.interconnect)
+        else:
+            seconds = work_seconds(work, self.gpu, self.measured).seconds
+        return _Cost(work, seconds, waits(operation))
+
+
+@lru_cache(maxsize=64)
+def _known_costs(_gpu: str, _arithmetic: Arithmetic) -> dict[tuple[object, ...], _Cost]:
+    return {}
 
 
 def steady_calls(trace: Trace) -> Iterator[Call]:

@@ -52,6 +52,7 @@ class FlatAllocator:
         "_addresses",
         "_blocks",
         "_ends",
+        "_homes",
         "_keys",
         "_limit",
         "_places",
@@ -90,6 +91,8 @@ class FlatAllocator:
         self._places = [NOWHERE] * len(blocks.sizes)
         self._taken = [0] * len(blocks.sizes)
         """By slot: where its block lies, and how large it is with what could not be split off."""
+        self._homes = list(blocks.pools)
+        """By slot: the pool its block goes back to; a block keeps its own when it changes slots."""
 
     def under(self, limit: int) -> FlatAllocator:
         """A copy that goes on from here under a limit."""
@@ -100,7 +103,7 @@ class FlatAllocator:
         other._keys = [list(keys) for keys in self._keys]
         other._starts, other._ends = dict(self._starts), dict(self._ends)
         other._segments = dict(self._segments)
-        other._places, other._taken = list(self._places), list(self._taken)
+        other._places, other._taken, other._homes = list(self._places), list(self._taken), list(self._homes)
         return other
 
     def play(self, events: Sequence[int], begin: int = 0) -> None:  # noqa: PLR0915  flat on purpose
@@ -110,7 +113,7 @@ class FlatAllocator:
         """
         sizes, pool_of, optional = self._blocks.sizes, self._blocks.pools, self._blocks.optional
         pools, starts, ends, segments = self._keys, self._starts, self._ends, self._segments
-        places, taken = self._places, self._taken
+        places, taken, homes = self._places, self._taken, self._homes
         least_rest = [1 if is_small else SMALL + 1 for is_small in self._blocks.pool_is_small]
         allocated, peak = self.allocated, self.peak_allocated
         waiting = iter(events[begin:] if begin else events)
@@ -144,7 +147,7 @@ class FlatAllocator:
                     room = size
                 else:
                     ends.pop(place + room, None)
-                places[event], taken[event] = place, room
+                places[event], taken[event], homes[event] = place, room, pool
                 allocated += room
                 if allocated > peak:  # noqa: PLR1730  a call of max() costs a tenth of this path
                     peak = allocated
@@ -155,7 +158,7 @@ class FlatAllocator:
                 places[~event] = NOWHERE
                 room = taken[~event]
                 allocated -= room
-                keys = pools[pool_of[~event]]
+                keys = pools[homes[~event]]
                 end = place + room
                 after = starts.get(end)
                 if after is not None and end not in segments:
@@ -189,12 +192,12 @@ class FlatAllocator:
 
     def move(self, moves: Sequence[tuple[int, int]]) -> None:
         """Blocks change the slots they are known by."""
-        places, taken = self._places, self._taken
-        moving = [(target, places[source], taken[source]) for source, target in moves]
+        places, taken, homes = self._places, self._taken, self._homes
+        moving = [(target, places[source], taken[source], homes[source]) for source, target in moves]
         for source, _ in moves:
             places[source] = NOWHERE
-        for target, place, size in moving:
-            places[target], taken[target] = place, size
+        for target, place, size, home in moving:
+            places[target], taken[target], homes[target] = place, size, home
 
     def arrangement(self) -> object:
         """All that later events depend on: free memory, and where each slot's block lies."""

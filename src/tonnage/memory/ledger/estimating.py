@@ -7,6 +7,7 @@ limit that trains -> what lies outside the allocator -> a guard band from measur
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
@@ -42,6 +43,15 @@ def shape_estimate(
     return replace(_in_full(shape, recipe, gpu), step_seconds=step_seconds)
 
 
+def shape_peaks(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
+    """The same without the allocator and without a guard: peaks as allocated, a lower bound of the full answer.
+
+    The full answer to the same question is built on this one, so asking both costs little more than one.
+    """
+    check_recipe(shape, recipe)
+    return _unallocated(shape, recipe, gpu)
+
+
 def _in_full(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     program, told = _worked_out(shape, recipe, gpu)
     held = through_allocator(program, half_weights=recipe.precision in ("bf16", "fp16"))
@@ -64,6 +74,7 @@ def _unallocated(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     return _told(program, told, gpu)
 
 
+@lru_cache(maxsize=4)
 def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told]:
     run = remembered_run(shape, recipe)
     trace = trace_of(run, recipe, gpu.name)

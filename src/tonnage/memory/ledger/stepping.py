@@ -145,13 +145,21 @@ def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shal
     edge = period * (2 if local.decoder_layers else 1)
     layers = shallow_depth(local.layers, period, edge)
     decoder_layers = shallow_depth(local.decoder_layers, period, edge) if local.decoder_layers else 0
-    if local.layers <= layers or (local.decoder_layers and local.decoder_layers <= decoder_layers):
+    is_deep = local.layers > layers and (not local.decoder_layers or local.decoder_layers > decoder_layers)
+    # One shallow run serves every depth, so a few layers are written from it too: others will be asked for.
+    if not is_deep and (period > 1 or local.decoder_layers or local.layers < 2 * edge):
         return None
     small = replace(local, layers=layers, decoder_layers=decoder_layers)
-    return _remembered_shallow_run(small, recipe, period, edge, adds_in_place)
+    return _remembered_shallow_run(small, _told_to_micro_steps(recipe), period, edge, adds_in_place)
 
 
-@lru_cache(maxsize=16)
+def _told_to_micro_steps(recipe: Recipe) -> Recipe:
+    """The recipe without what only the optimizer's step sees."""
+    accumulation = recipe.accumulation if recipe.parallel.pipeline > 1 else min(recipe.accumulation, DISTINCT)
+    return replace(recipe, optimizer="adamw", accumulation=accumulation)
+
+
+@lru_cache(maxsize=32)
 def _remembered_shallow_run(
     small: ModelShape, recipe: Recipe, period: int, edge: int, adds_in_place: bool
 ) -> Shallow | None:

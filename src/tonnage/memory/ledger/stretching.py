@@ -93,7 +93,7 @@ class Stretch:
             (self._operation(operation), phase, modules[module], thread)
             for operation, phase, module, thread in piece.calls
         )
-        alive = tape.alive
+        alive, bases, layer = tape.alive, self.bases, self.layer
         arguments = []
         sizes = iter(piece.blocks)
         for kind, code in zip(piece.kinds, piece.events, strict=True):
@@ -112,7 +112,9 @@ class Stretch:
                 alive[block] = None
                 arguments.append(block)
             elif kind == "f":
-                block = self._block(code)
+                # Most of what a turn frees is its own layer's or a near one's.
+                is_near = len(code) == 4 and code[2] == "near"
+                block = bases[code[0], layer + code[3]] + code[1] if is_near else self._block(code)
                 del alive[block]
                 arguments.append(block)
             else:

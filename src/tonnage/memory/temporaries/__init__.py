@@ -24,6 +24,7 @@ from tonnage.memory.temporaries import (
     matrices,
     normalizing,
     norms,
+    recurrent,
     reductions,
     softmax,
 )
@@ -41,6 +42,7 @@ RULES: dict[str, Rule] = {
     **matrices.RULES,
     **normalizing.RULES,
     **norms.RULES,
+    **recurrent.RULES,
     **reductions.RULES,
     **softmax.RULES,
 }

@@ -69,9 +69,9 @@ def _turn(knob: Knob, space: Space, base: Outcome, judge: Remembering) -> Fix | 
         is_free = largest is not None and judge.obstacle(largest.setup) is None
         return Fix(knob, largest, base) if largest is not None and is_free else None
     for setup in _turned(knob, space, judge):
-        outcome = judge.outcome(setup)
-        if outcome is not None and outcome.room.fits and judge.obstacle(setup) is None:
-            return Fix(knob, outcome, base)
+        room = judge.room(setup)
+        if room is not None and room.fits and judge.obstacle(setup) is None:
+            return Fix(knob, judge.outcome_in(room, setup), base)
     return None
 
 

@@ -110,6 +110,8 @@ class Remembering:
     def outcome(self, setup: Setup) -> Outcome | None:
         """All answers about a setup, whether it fits or not."""
         room = self.room(setup)
-        if room is None:
-            return None
+        return None if room is None else self.outcome_in(room, setup)
+
+    def outcome_in(self, room: Room, setup: Setup) -> Outcome:
+        """The same where its room is known: time is asked for only here."""
         return Outcome(setup, room, self.seconds(setup), self.rate(setup.devices))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import groupby
 
-from tonnage.planning.solver.judging import Judge, Outcome, Remembering
+from tonnage.planning.solver.judging import Judge, Outcome, Remembering, Room
 from tonnage.planning.solver.knobs import KNOBS, value_of
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space, cuts, kinds, setups
@@ -129,17 +129,17 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
 def largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
     """The last of setups in order of micro-batch that fits, by bisection; and how many were asked about."""
     low, high = 0, _hopeful(sizes, judge)
-    best: Outcome | None = None
+    best: tuple[Room, Setup] | None = None
     asked = 0
     while low < high:
         middle = (low + high) // 2
-        outcome = judge.outcome(sizes[middle])
+        room = judge.room(sizes[middle])
         asked += 1
-        if outcome is not None and outcome.room.fits:
-            best, low = outcome, middle + 1
+        if room is not None and room.fits:
+            best, low = (room, sizes[middle]), middle + 1
         else:
             high = middle
-    return best, asked
+    return (None if best is None else judge.outcome_in(*best)), asked
 
 
 def _hopeful(sizes: Sequence[Setup], judge: Remembering) -> int:
