@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tonnage_agent import contract
 from tonnage_agent.hearing.told import Told
 from tonnage_agent.record import Record
 from tonnage_agent.sampling.processes import Held
@@ -19,6 +20,8 @@ from tonnage_agent.telemetry import Sample
 
 _MOST_PROCESSES = 12
 _SIGKILL = 9
+_CAUSES = {contract.EXIT_DEADLINE: "deadline", contract.EXIT_BUDGET: "budget"}
+"""Ends that the SDK brings about by itself, with the codes agreed on."""
 
 
 class Facts:
@@ -79,7 +82,9 @@ class Facts:
             gpus=self._gpus(),
             shm=shm,
             disk=rooms,
-            processes=[held.as_json() for held in (self._suspects or self._senses.processes)[:_MOST_PROCESSES]],
+            processes=[
+                held.as_json() for held in (self._suspects or self._senses.processes)[:_MOST_PROCESSES]
+            ],
             ranks={str(rank): step for rank, step in sorted(told.ranks.items())}
             if len(told.ranks) > 1
             else {},
@@ -90,6 +95,7 @@ class Facts:
 
     def explain_end(self) -> None:
         """Say in one line what the exit code alone does not."""
+        self.cause = self.cause or _CAUSES.get(self.exit_code or 0, "")
         notes = [self.message] if self.message else []
         if self.memory.oom_kills:
             who = "the command was" if self.signal == _SIGKILL else "one of its processes was"

@@ -1,32 +1,28 @@
-"""The check of the peers in a thread, so that a signal meanwhile is heard."""
+"""The check of the peers in a thread of its own, so that a signal meanwhile is heard."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from tonnage_agent.peers.checking import Asked, Verdict, check_peers
 from tonnage_agent.peers.listening import Identity
 from tonnage_agent.settings import Settings
 
 
-class PeersCheck:
-    """Begun when made."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.verdict = Verdict(False, True, "the check of the peers ended early")
-        self._asked = Asked(
-            peers=settings.peers,
-            me=Identity(settings.run, settings.attempt, settings.node),
-            seconds=settings.peers_seconds,
-            link_bytes_per_second=settings.link_bytes_per_second,
-        )
-        self._thread = threading.Thread(target=self._check, daemon=True)
-        self._thread.start()
-
-    def is_running(self, seconds: float) -> bool:
-        """Whether it still runs after so long."""
-        self._thread.join(seconds)
-        return self._thread.is_alive()
-
-    def _check(self) -> None:
-        self.verdict = check_peers(self._asked)
+def check(settings: Settings, is_interrupted: Callable[[], bool]) -> Verdict | None:
+    """The verdict; None where something else came first."""
+    asked = Asked(
+        peers=settings.peers,
+        me=Identity(settings.run, settings.attempt, settings.node),
+        seconds=settings.peers_seconds,
+        link_bytes_per_second=settings.link_bytes_per_second,
+    )
+    found: list[Verdict] = []
+    thread = threading.Thread(target=lambda: found.append(check_peers(asked)), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+        if is_interrupted():
+            return None
+    return found[0] if found else Verdict(False, True, "the check of the peers failed")

@@ -25,6 +25,7 @@ class Wall:
     exit_code: int
     begun: float
 
+    @property
     def warns_at(self) -> float:
         """When nine tenths of the time given are used."""
         return self.at - (self.at - self.begun) / 10
@@ -32,16 +33,38 @@ class Wall:
     def saves_at(self, grace: float, save_seconds: float | None) -> float:
         """When to ask for a last checkpoint: early enough to save before being told to stop."""
         lead = SAVE_LEAD_SECONDS if save_seconds is None else max(3 * save_seconds, 5.0)
-        return max(self.stops_at(grace) - lead, self.begun)
+        stops_at = self.stops_at(grace)
+        return max(stops_at - lead, self.begun + (stops_at - self.begun) / 2)
 
     def stops_at(self, grace: float) -> float:
-        """When to send SIGTERM."""
-        return self.at - grace
+        """When to send SIGTERM; a run shorter than two grace periods gets half of its time to work in."""
+        return self.at - min(grace, max(self.at - self.begun, 0.0) / 2)
 
     def text(self, now: float) -> str:
-        left = max(self.at - now, 0.0)
-        what = "deadline" if self.cause == "deadline" else "budget"
-        return f"{what} in {_span(left)}" if left else f"{what} reached"
+        left = self.at - now
+        return f"{self.cause} in {_span(left)}" if left > 0 else f"{self.cause} reached"
+
+
+class WallWatch:
+    """What was done about a wall so far; each thing is due once, in its order."""
+
+    def __init__(self, wall: Wall, grace: float) -> None:
+        self.wall, self._grace = wall, grace
+        self._done: set[str] = set()
+
+    def due(self, now: float, save_seconds: float | None) -> str:
+        """`warn`, `save` or `stop`; empty where it is not time for anything new."""
+        if now >= self.wall.stops_at(self._grace):
+            return self._once("stop")
+        if now >= self.wall.saves_at(self._grace, save_seconds):
+            return self._once("save")
+        return self._once("warn") if now >= self.wall.warns_at else ""
+
+    def _once(self, what: str) -> str:
+        if what in self._done:
+            return ""
+        self._done.add(what)
+        return what
 
 
 def nearest_wall(

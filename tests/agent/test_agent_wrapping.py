@@ -139,7 +139,7 @@ def test_a_command_that_ignores_sigterm_is_killed_when_its_grace_is_over(tmp_pat
 
     assert agent.end()[0] == 137
     assert 1.5 < time.monotonic() - began < 2.5  # a tenth of it is the agent's own
-    assert agent.record["message"] == "got SIGTERM; still running after 2 s, killed"
+    assert agent.record["message"] == "got SIGTERM; still running at the end of its grace period, killed"
 
 
 def test_what_the_command_leaves_running_is_ended(tmp_path):

@@ -31,6 +31,7 @@ class Agent:
             "TONNAGE_RECORD": str(folder / "record"),
             "TONNAGE_TERMINATION_MESSAGE": str(self._message),
             "TONNAGE_SAMPLE_SECONDS": "0.1",
+            "TONNAGE_SOCKET": str(folder / "socket"),
             **{f"TONNAGE_{name.upper()}": value for name, value in settings.items()},
         }
         enter = ["sh", "-c", f'echo $$ > {inside}/cgroup.procs && exec "$@"', "sh"] if inside else []

@@ -17,6 +17,7 @@ from typing import Any
 
 EVENT_BYTES = 8192
 _PATH_BYTES = 107
+_NAME = "agent.sock"
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -25,8 +26,8 @@ class Ear:
 
     def __init__(self, path: str = "") -> None:
         """Raises OSError where no socket can be made."""
-        self._folder = "" if path else tempfile.mkdtemp(prefix="tonnage-")
-        self.path = path or f"{self._folder}/agent.sock"
+        self._folder = "" if path else _folder()
+        self.path = path or f"{self._folder}/{_NAME}"
         self.refused = 0
         if len(os.fsencode(self.path)) > _PATH_BYTES:
             raise OSError(f"the socket's path is longer than {_PATH_BYTES} bytes: {self.path}")
@@ -66,6 +67,13 @@ class Ear:
         if self._folder:
             with suppress(OSError):
                 os.rmdir(self._folder)
+
+
+def _folder() -> str:
+    """A new folder, with a path short enough for a socket in it."""
+    usual = tempfile.gettempdir()
+    is_short = len(os.fsencode(usual)) + len("/tonnage-12345678/" + _NAME) <= _PATH_BYTES
+    return tempfile.mkdtemp(prefix="tonnage-", dir=usual if is_short else "/tmp")
 
 
 def _event(data: bytes) -> dict[str, Any] | None:

@@ -70,6 +70,10 @@ class Told:
             return True
         return False
 
+    def is_done(self, code: int) -> bool:
+        """Whether it made its last step: then its end is its own, whoever asked for it meanwhile."""
+        return code == 0 and self.total is not None and self.step is not None and self.step >= self.total
+
     def _hear_step(self, event: dict[str, Any], when: float) -> bool:
         step = _whole(event.get("step"))
         if step is None:

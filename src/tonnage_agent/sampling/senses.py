@@ -96,8 +96,12 @@ class Senses:
         if began < (self._processes_hurried if hurry else self._processes_due):
             return False
         spent = time.thread_time()
-        self.family = [each for each in descendants(os.getpid(), all_processes().values()) if each.state != "Z"]
-        if any(each.pid == main and each.resident_bytes for each in self.family):  # else it is dying: who held what before is the evidence
+        self.family = [
+            each for each in descendants(os.getpid(), all_processes().values()) if each.state != "Z"
+        ]
+        if any(
+            each.pid == main and each.resident_bytes for each in self.family
+        ):  # else it is dying: who held what before is the evidence
             self.processes = self._kinds.held(self.family, main, ranks)
         cost = time.thread_time() - spent
         self._processes_due = began + max(PROCESSES_SECONDS, _SHARE * cost)

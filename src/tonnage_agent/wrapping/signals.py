@@ -20,7 +20,8 @@ FORWARDED = (
     signal.SIGWINCH,
     signal.SIGCONT,
 )
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+"""What ends an agent that has no command to forward to."""
 
 
 class Signals:
