@@ -11,6 +11,7 @@ from tonnage.errors import DocumentError, Problem, RefusedError
 
 if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
+    from tonnage.kube.port import KubeCluster
     from tonnage.planning.answers import Plan
     from tonnage.planning.workload import Workload
     from tonnage.spec.run import Run
@@ -27,6 +28,8 @@ class Planned:
     probe: int | None = None
     notes: tuple[str, ...] = ()
     told: list[str] = field(default_factory=list)
+    snapshot: Snapshot | None = None
+    """The cluster it was planned for."""
 
     @property
     def is_here(self) -> bool:
@@ -47,16 +50,19 @@ def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) ->
     """Read the one Run of a file and plan it where it is to run."""
     from tonnage.cli.plan_reading import read_workloads
 
+    cluster = _cluster(on) if on is not None else None
+    if cluster is not None:
+        namespace = namespace or cluster.client.access.namespace
     workload = _only_run(read_workloads(file, namespace), file)
     run = workload.run
     assert run is not None
-    if on is None:
+    if cluster is None:
         from tonnage.local.durability import as_on_this_machine
 
         workload = as_on_this_machine(workload)
-    snapshot, against = _where(on)
+    snapshot, against = _where(cluster)
     plan = _plan(workload, snapshot, against)
-    return Planned(file=file, run=run, plan=plan, on=on, probe=probe)
+    return Planned(file=file, run=run, plan=plan, on=on, probe=probe, snapshot=snapshot)
 
 
 def refuse_what_cannot_run(planned: Planned) -> None:
@@ -89,17 +95,29 @@ def _only_run(workloads: list[Workload], file: str) -> Workload:
     raise DocumentError(Problem(code="RUN-005", what=what, where=file, hint=hint))
 
 
-def _where(on: str | None) -> tuple[Snapshot, str]:
-    if on is None:
+def _cluster(on: str) -> KubeCluster:
+    """The cluster to run on; a saved one can be planned for, and not run on."""
+    from tonnage.cli.target import find_cluster
+    from tonnage.errors import UsageError
+    from tonnage.kube.port import KubeCluster
+
+    found = find_cluster(on, None)
+    if isinstance(found, KubeCluster):
+        return found
+    hint = f"`tonnage plan --on {on}` plans against it; --on takes a context or sandbox:NAME"
+    raise UsageError(Problem(code="RUN-013", what=f"nothing can run on {found.target}", hint=hint))
+
+
+def _where(cluster: KubeCluster | None) -> tuple[Snapshot, str]:
+    if cluster is None:
         from tonnage.local.machine import NAME, observe_machine
         from tonnage.store.opening import home
 
         return observe_machine(dt.datetime.now(dt.UTC), home()), NAME
-    from tonnage.cli.target import Looking, find_cluster
+    from tonnage.cli.target import Looking
 
-    looking = Looking(find_cluster(on, None))
-    looking.announce()
-    return looking.cluster.observe(), str(looking.cluster.target)
+    Looking(cluster).announce()
+    return cluster.observe(), str(cluster.target)
 
 
 def _plan(workload: Workload, snapshot: Snapshot, against: str) -> Plan:

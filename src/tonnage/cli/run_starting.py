@@ -18,7 +18,7 @@ def start(planned: Planned, store: Store) -> RunRecord:
     from tonnage.spec.dumping import as_plain, write_yaml
     from tonnage.supervising.detaching import keep_environment, start_supervisor
 
-    now = dt.datetime.now(dt.UTC)
+    now, archive = dt.datetime.now(dt.UTC), None
     name = planned.run.metadata.name
     launching = launching_of(
         planned.plan,
@@ -29,8 +29,16 @@ def start(planned: Planned, store: Store) -> RunRecord:
         lineage=f"{name}-{now:%Y%m%d-%H%M%S}",
         probe_steps=planned.probe,
     )
+    if not planned.is_here:
+        from tonnage.cli.run_cluster import pack_code, with_rendering
+
+        launching, archive = with_rendering(launching, planned), pack_code(planned)
     record = store.create(name, planned.on or HERE, launching, now)
     keep_environment(store.folder, record.id)
+    if archive is not None:
+        from tonnage.supervising.on_cluster import keep_code
+
+        keep_code(store.folder, record.id, archive.content)
     for line in planned.lines():
         store.tell(record.id, now, line.strip(), kind="planned")
         planned.told.append(line)

@@ -51,6 +51,15 @@ def setting_of(record: RunRecord, run: Run, target: Target, folder: Path) -> Kub
     )
 
 
+def keep_code(home: Path, run: int, archive: bytes) -> None:
+    """Keep the code that a run was started with."""
+    path = RunFolder.of(home, run).root / CODE
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_suffix(".new")
+    temporary.write_bytes(archive)
+    temporary.replace(path)
+
+
 def open_context(name: str, environment: Mapping[str, str] = os.environ) -> tuple[KubeClient, Target]:
     """The API server that `--on NAME` means: a sandbox, or a context of the kubeconfig."""
     word, _, rest = name.partition(":")

@@ -39,7 +39,7 @@ def _of_pods(look: Look) -> State:
     expected = max(look.nodes, 1)
     if len(pods) < expected or any(not reading.status(pod).get("startTime") for pod in pods):
         return "waiting"
-    if pods and all(reading.is_running(pod) or reading.is_over(pod) for pod in pods):
+    if pods and all(reading.has_started(pod) or reading.is_over(pod) for pod in pods):
         return "running"
     if any(_is_stuck(pod) for pod in pods):
         return "waiting"

@@ -1,0 +1,35 @@
+"""What a run on a cluster needs beside its plan: what its objects are made from, and its code as one archive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonnage.cli.run_planning import Planned
+    from tonnage.running.history import Launching
+    from tonnage.shipping import Archive
+
+
+def with_rendering(launching: Launching, planned: Planned) -> Launching:
+    """The launching with what objects are made from, as JSON: attempts are made when the plan is long gone."""
+    import msgspec
+
+    from tonnage.manifests.facts import facts_of
+    from tonnage.manifests.planned import first_size, planned_of
+
+    assert planned.snapshot is not None
+    decided = planned_of(planned.plan, planned.snapshot)
+    facts = facts_of(planned.snapshot, planned.plan)
+    rendering = {"planned": msgspec.to_builtins(decided), "facts": msgspec.to_builtins(facts)}
+    return replace(launching, rendering=rendering, first_size=first_size(decided, planned.run))
+
+
+def pack_code(planned: Planned) -> Archive | None:
+    """The working folder as it is now; None where the document ships none."""
+    from tonnage.shipping import files_to_ship, pack
+
+    code = planned.run.spec.code
+    if code is None:
+        return None
+    return pack(files_to_ship(planned.folder / code.path, code.ignore))
