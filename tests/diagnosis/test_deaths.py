@@ -143,6 +143,24 @@ def test_growth_and_phase_contribute_to_an_oom() -> None:
     assert {"MEM-11", "MEM-12"} <= {each.code for each in finding.contributing}
 
 
+def test_a_bus_error_is_blamed_on_shared_memory_only_where_it_was_short() -> None:
+    log = a_log(0, "ERROR: Unexpected bus error encountered in worker.")
+
+    def code(used: int, total: int) -> str:
+        record = a_record(shm={"usedBytes": used, "totalBytes": total})
+        return classify(evidence(a_pod(), logs=(log,), records={0: record})).code
+
+    assert code(63 * 2**20, 64 * 2**20) == "MEM-05"
+    assert code(2**20, 64 * GIB) == "STO-04"
+
+
+def test_a_full_disk_explains_an_end_that_nothing_else_does() -> None:
+    record = a_record(disk={"checkpoints": {"path": "/ckpt", "freeBytes": 0}})
+    finding = classify(evidence(a_pod(), records={0: record}))
+    assert (finding.code, finding.evidence[0].text) == ("STO-02", "no room left: checkpoints")
+    assert classify(evidence(a_pod(exit_code=137, reason="OOMKilled"), records={0: record})).code == "MEM-01"
+
+
 def test_no_evidence_is_said_to_be_none() -> None:
     finding = classify(Evidence(missing=("pods: deleted",)))
     assert (finding.code, finding.evidence) == ("UNKNOWN", ())

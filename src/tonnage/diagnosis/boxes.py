@@ -11,6 +11,7 @@ from typing import Any
 from tonnage.diagnosis.evidence import Evidence
 from tonnage_agent.record import Record, read_record
 
+_FULL_BYTES = 2**20
 _LATEST = 4e9
 """Seconds since 1970 beyond which a time is a mistake."""
 
@@ -28,6 +29,8 @@ class Box:
     growth_per_second: float | None
     shm_used: int | None
     shm_size: int | None
+    full_disks: tuple[str, ...]
+    """Names of places where nothing more can be written."""
     started: dt.datetime | None
     updated: dt.datetime | None
     saved_step: int | None
@@ -61,13 +64,19 @@ def _box(node: int, raw: Mapping[str, Any]) -> Box:
         limit=_whole(memory.get("limit")),
         oom_kills=_whole(memory.get("oomKills")) or 0,
         growth_per_second=_number(memory.get("growthPerSecond")),
-        shm_used=_whole(shm.get("peak")) or _whole(shm.get("usage")),
-        shm_size=_whole(shm.get("limit")) or _whole(shm.get("size")),
+        shm_used=_whole(shm.get("usedBytes")),
+        shm_size=_whole(shm.get("totalBytes")),
+        full_disks=tuple(name for name, room in sorted(record.disk.items()) if _is_full(room)),
         started=_time(record.started_at),
         updated=_time(record.updated_at),
         saved_step=_whole(record.checkpoint.get("step")),
         saved=_time(record.checkpoint.get("when")),
     )
+
+
+def _is_full(room: object) -> bool:
+    free = _whole(room.get("freeBytes")) if isinstance(room, Mapping) else None
+    return free is not None and free < _FULL_BYTES
 
 
 def _whole(value: object) -> int | None:

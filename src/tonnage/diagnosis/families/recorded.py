@@ -34,6 +34,7 @@ def signs(view: View) -> Iterable[Sign]:
     for box in view.boxes:
         yield from _of_cause(box)
         yield from _of_memory(view, box)
+        yield from _of_disks(box)
 
 
 def _of_cause(box: Box) -> Iterator[Sign]:
@@ -67,6 +68,15 @@ def _of_memory(view: View, box: Box) -> Iterator[Sign]:
         when=box.updated,
     )
     yield from _explanations(box)
+
+
+def _of_disks(box: Box) -> Iterator[Sign]:
+    """A full disk explains an end that nothing else does."""
+    if box.full_disks:
+        line = Line(_source(box), f"no room left: {', '.join(box.full_disks)}")
+        yield Sign(
+            code="STO-02", tier=Tier.EXIT, confidence=0.7, lines=(line,), node=box.node, when=box.updated
+        )
 
 
 def _explanations(box: Box) -> Iterator[Sign]:
