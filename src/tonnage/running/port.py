@@ -8,11 +8,12 @@ the next one takes up where it was. Places never decide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tonnage.cluster.port import Target
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.running.attempts import Size
+from tonnage.running.history import RunRecord
 from tonnage.running.observing import Bounds, Observation
 from tonnage_agent.telemetry import Sample
 
@@ -53,3 +54,17 @@ class RunPlace(Protocol):
 
     def clean(self, number: int) -> None:
         """Remove what the attempt left here, evidence excepted."""
+
+
+@runtime_checkable
+class SharedPlace(Protocol):
+    """A place that several machines can reach: it knows who keeps a run alive, and holds what is needed to take over."""
+
+    def hold(self) -> str:
+        """Hold the run for this machine; the name of whoever else holds it, empty where we do."""
+
+    def keep(self, record: RunRecord) -> None:
+        """Write down where the run stands, for any machine to read."""
+
+    def let_go(self) -> None:
+        """The run is over: nobody needs to hold it."""

@@ -7,10 +7,11 @@ between any two lines and the next supervisor goes on. It holds one run's lock f
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tonnage.clock import Clock
-from tonnage.errors import TonnageError
+from tonnage.errors import RefusedError, TonnageError
 from tonnage.running.actions import (
     Action,
     Finish,
@@ -28,12 +29,16 @@ from tonnage.running.endings import ending_of
 from tonnage.running.history import RunRecord
 from tonnage.running.observing import Observation, Situation
 from tonnage.running.policies import Policies
-from tonnage.running.port import RunPlace
+from tonnage.running.port import RunPlace, SharedPlace
 from tonnage.running.wording import death_lines, finish_line, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import keep_samples
 
 LOOK_SECONDS = 1.0
+PATIENCE = 3
+"""So often a place may refuse an attempt before the run is given up: what it needs may be a moment late."""
+PASSING = frozenset(("KUBE-060", "KUBE-062"))
+"""Refusals that pass by themselves: somebody wrote at the same time; a quota is full."""
 
 
 @dataclass
@@ -47,17 +52,41 @@ class Supervisor:
     run_id: int
     trouble: int = field(default=0)
     """Looks in a row that failed: the place could not be reached."""
+    refusals: int = field(default=0)
 
     def watch(self) -> RunRecord:
         """Look until nothing more will happen by itself."""
         while (run := self.store.run(self.run_id)).is_active:
             try:
+                if other := self._held_by_another():
+                    return self._leave_to(run, other)
                 self.look(run)
+                self._share()
                 self.trouble = 0
             except TonnageError as error:
                 self._tell_trouble(error)
             self.clock.sleep(LOOK_SECONDS)
+        if isinstance(self.place, SharedPlace):
+            with suppress(TonnageError):  # what cannot be said now is said by the Lease's own end
+                self.place.keep(run)
+                self.place.let_go()
         return run
+
+    def _held_by_another(self) -> str:
+        """Who else keeps this run alive: a place that several machines reach knows."""
+        return self.place.hold() if isinstance(self.place, SharedPlace) else ""
+
+    def _leave_to(self, run: RunRecord, other: str) -> RunRecord:
+        """Two supervisors would start two gangs: the one that came later goes."""
+        now = self.clock.now()
+        where = f"`tonnage ps --on {run.place}` shows it"
+        self._end(run, "stopped", f"kept alive by {other}, not from here; {where}", now)
+        return self.store.run(run.id)
+
+    def _share(self) -> None:
+        """Let other machines know where the run stands."""
+        if isinstance(self.place, SharedPlace):
+            self.place.keep(self.store.run(self.run_id))
 
     def look(self, run: RunRecord) -> None:
         """One round."""
@@ -89,6 +118,8 @@ class Supervisor:
             changed = replace(changed, from_step=seen.resumed_from)
             if text := resumed_line(changed):
                 self.store.tell(run.id, now, text, key=f"resumed-{attempt.number}", kind="resume")
+        for text in seen.notes:
+            self.store.tell(run.id, now, text, key=f"note-{text}")
         for text in seen.skipped:
             self.store.tell(run.id, now, f"checkpoint passed over: {text}", key=f"skipped-{text}")
         if changed is attempt:
@@ -154,7 +185,15 @@ class Supervisor:
             self.store.put_attempt(run.id, attempt)
             if text := launch_line(action, run):
                 self.store.tell(run.id, now, text, key=f"launch-{action.number}", kind="remedy")
-        self.place.launch(action.number, action.size, resume=action.number > 1)
+        try:
+            self.place.launch(action.number, action.size, resume=action.number > 1)
+        except RefusedError as error:
+            if error.problem.code in PASSING or self.refusals < PATIENCE:
+                self.refusals += 1
+                raise
+            hint = f"; {error.problem.hint}" if error.problem.hint else ""
+            self._end(run, "failed", f"could not be started: {error.problem.what}{hint}", now)
+        self.refusals = 0
 
     def _stop(self, run: RunRecord, why: str, cause: str, now: dt.datetime) -> None:
         """Write down first who ends it, or its death would be taken for somebody else's doing."""

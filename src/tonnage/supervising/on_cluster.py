@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 from collections.abc import Mapping
@@ -47,7 +48,7 @@ def setting_of(record: RunRecord, run: Run, target: Target, folder: Path) -> Kub
         agent=packed(),
         code=path.read_bytes() if delivery is None and path.exists() else None,
         delivery=CodeDelivery(**delivery) if delivery is not None else None,
-        identity=identity(),
+        identity=identity(folder),
     )
 
 
@@ -80,6 +81,7 @@ def open_context(name: str, environment: Mapping[str, str] = os.environ) -> tupl
     return KubeClient(access), Target("context", access.context, access.server)
 
 
-def identity() -> str:
-    """Who we are, for a Lease."""
-    return f"{os.environ.get('USER', 'user')}@{socket.gethostname()}/{os.getpid()}"
+def identity(folder: Path) -> str:
+    """Who holds a run, for its Lease: this machine's store, whichever process of it."""
+    where = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    return f"{os.environ.get('USER') or 'user'}@{socket.gethostname()}/{where}"

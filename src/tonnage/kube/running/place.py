@@ -24,6 +24,7 @@ from tonnage.kube.running.bounding import Bounder
 from tonnage.kube.running.gathering import Gatherer
 from tonnage.kube.running.holding import held_by, position_in
 from tonnage.kube.running.launching import Launcher, suspend, workloads_of
+from tonnage.kube.running.leasing import RunLease
 from tonnage.kube.running.looking import Look, look, workload_ref
 from tonnage.kube.running.remembering import Memory
 from tonnage.kube.running.resizing import resize_pods
@@ -60,6 +61,7 @@ class KubePlace:
         self._launcher = Launcher(self._api, setting)
         self._agents = Agents(self._api, setting.agent_port)
         self._bounder = Bounder(self._api, setting)
+        self._lease = RunLease(self._api, setting.run.metadata.name, setting.identity)
         self._memories: dict[int, Memory] = {}
         self._watch: PodWatch | None = None
         self._adopted: set[int] = set()
@@ -102,7 +104,7 @@ class KubePlace:
             nodes=states.nodes_of(pods),
             pods=self._setting.nodes,
             ranks_ready=sum(reading.is_running(pod) for pod in pods),
-            notes=(self._agents.note,) if self._agents.note else (),
+            notes=tuple(note for note in (self._agents.note, self._lease.note) if note),
         )
 
     def evidence(self, number: int) -> Evidence:
@@ -162,6 +164,15 @@ class KubePlace:
         self._api.delete(workload_ref(self._setting, number))
 
     # -- what only the supervisor's place does
+
+    def hold(self) -> str:
+        return self._lease.hold() if self._acts else ""
+
+    def let_go(self) -> None:
+        if self._acts:
+            self._lease.let_go()
+        if self._watch is not None:
+            self._watch.close()
 
     def keep(self, record: RunRecord) -> None:
         """Write the run's state beside its newest workload, so that any machine can take it up."""
