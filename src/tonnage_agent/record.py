@@ -63,7 +63,7 @@ class Record:
     shm: dict[str, Any] = field(default_factory=dict)
     disk: dict[str, Any] = field(default_factory=dict)
     processes: list[dict[str, Any]] = field(default_factory=list)
-    """The largest by memory: `pid`, `name`, `bytes`, `kind` (main, loader, other). After an OOM kill: just before it."""
+    """The largest by memory: `pid`, `name`, `bytes`, `kind` (main, loader, other). After an OOM kill: before it."""
     ranks: dict[str, Any] = field(default_factory=dict)
     """Step each rank of this pod has told, where several do: the one that stopped first is behind."""
     cpu: dict[str, Any] = field(default_factory=dict)
