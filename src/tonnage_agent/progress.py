@@ -56,6 +56,9 @@ class Reporter:
             self._socket.close()
             self._socket = None
 
+    def __del__(self) -> None:
+        self.close()
+
     def _send(self, values: dict[str, Any], tries: int) -> None:
         content = _encode(values).encode()
         for attempt in range(tries):

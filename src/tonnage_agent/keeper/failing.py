@@ -38,4 +38,6 @@ def why_it_failed(error: BaseException) -> str:
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"writing is not permitted ({error})"
     text = str(error)
+    if isinstance(error, KeeperError):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
