@@ -48,15 +48,15 @@ def _belief(sign: Sign) -> tuple[object, ...]:
 
 
 def _without_consequences(signs: Iterable[Sign]) -> list[Sign]:
-    """Exceptions that come after a symptom on the same pod only repeat it."""
+    """Exceptions that come after a symptom on the same pod only repeat it; so do meetings that fail after one."""
     signs = list(signs)
     cried = [(each.node, each.order) for each in signs if each.tier is Tier.SYMPTOM]
-    return [
-        each
-        for each in signs
-        if each.tier is not Tier.PROGRAM
-        or not any(node == each.node and at < each.order for node, at in cried)
-    ]
+
+    def follows(each: Sign) -> bool:
+        is_repeatable = each.tier is Tier.PROGRAM or each.code == "NET-04"
+        return is_repeatable and any(node == each.node and at < each.order for node, at in cried)
+
+    return [each for each in signs if not follows(each)]
 
 
 def _first_fault(signs: Sequence[Sign]) -> Sign:

@@ -40,8 +40,6 @@ _PLENTY = 0.2
 
 def _masked(read: Reading) -> Sign | None:
     """Out of memory unless the text shows that plenty was free: then a mismatch or a bad index is likelier."""
-    if re.search(r"device-side assert|illegal memory access", read.view.text):
-        return with_code(read.sign, "GPU-04", 0.8)
     share = _free_share(read.view.text)
     if share is not None and share > _PLENTY:
         return with_code(read.sign, UNKNOWN, 0.6)
@@ -176,7 +174,7 @@ FAMILY = Family(
             r"CUDA_ERROR_OUT_OF_MEMORY",
             r"cuda(?:Malloc|runtime).*out of memory",
             r"cuda runtime error \(2\)",
-            weigh=_masked,
+            r"THCudaCheck FAIL.*out of memory",
         ),
         rule(
             "GPU-03",

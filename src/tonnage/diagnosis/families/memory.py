@@ -8,13 +8,14 @@ SIGKILL is weaker than a counter and stronger than 137, because eviction, drain 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 from tonnage.cluster.messages.eviction import NodeHadCondition, NodeLow, parse_eviction
 from tonnage.diagnosis.classes import UNKNOWN
-from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule, with_code
-from tonnage.diagnosis.statements import Statement, View
+from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, line_of, rule, with_code
+from tonnage.diagnosis.statements import View
 
 
 def _node_or_own(read: Reading) -> Sign | None:
@@ -26,6 +27,14 @@ def _node_or_own(read: Reading) -> Sign | None:
 
 _SYSTEM_OOM = re.compile(r"System ?OOM|constraint=CONSTRAINT_NONE|global_oom")
 _AT_LIMIT = re.compile(r"CONSTRAINT_MEMCG|Memory cgroup out of memory")
+
+
+def _whose_killer(read: Reading) -> Sign | None:
+    """The kernel's killer at work: for a cgroup where its trace goes through one, else for the whole node."""
+    return None if _IN_CGROUP.search(read.view.text) else read.sign
+
+
+_IN_CGROUP = re.compile(r"mem_?cgroup|memcg|MEMCG|[Mm]emory cgroup|Task in /(?:kubepods|docker)")
 
 
 def _evicted(read: Reading) -> Sign | None:
@@ -54,35 +63,67 @@ def _refused(read: Reading) -> Sign | None:
     is_small = size is not None and int(size[1]) < _SMALL
     if is_small and _APPENDING.search(code) and _METRIC.search("\n".join(frames)):
         return with_code(read.sign, "MEM-11", 0.75)
-    if grows_in_log(read.view, read.statement):
+    if grows_in_log(read):
         return with_code(read.sign, "MEM-11", 0.7)
     return read.sign
 
 
-_USED = re.compile(
-    r"\b(?:rss|ram|host mem(?:ory)?|cpu mem(?:ory)?|cpu_mem|mem(?:ory)?[ _]us(?:age|ed)|process memory|used)\b"
-    r"[^0-9\n]{0,16}(\d+(?:\.\d+)?) ?(%|[KMGT]i?B?\b)",
-    re.IGNORECASE,
+_USED = (
+    re.compile(
+        r"\b(?:rss|ram|(?:host|cpu|process|resident)[ _]mem(?:ory)?|mem(?:ory)?[ _]us(?:age|ed)|used)\b"
+        r"[^0-9\n]{0,16}(\d+(?:\.\d+)?) ?(%|[KMGT]i?B?\b)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\b(?:mem|memory|ram)\b.{0,80}?(\d+(?:\.\d+)?) ?(%)", re.IGNORECASE),
+    re.compile(r"^Mem: +\d+\w* +(\d+(?:\.\d+)?)([KMGT]?)"),  # free
 )
-_SCALE = {"k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6, "%": 1.0}
+_SCALE = {"k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6, "%": 1.0, "": 1.0}
+_LEAST_FIGURES = 4
 
 
-def grows_in_log(view: View, statement: Statement, *, least: int = 4) -> bool:
-    """Whether the memory figures the program prints of itself rise all the way, by a third or more."""
-    values = [
-        float(found[1]) * _SCALE[found[2][0].lower()]
-        for line in view.before(statement, 200)
-        if (found := _USED.search(line)) is not None
-    ]
+def signs(view: View) -> Iterator[Sign]:
+    """Memory that rises all the way in what the program prints of itself, where nothing else explains the end."""
+    for lines in view.logs.values():
+        if is_rising(each.text for each in lines):
+            last = next(each for each in reversed(lines) if used_in(each.text) is not None)
+            yield Sign(
+                code="MEM-11",
+                tier=Tier.WRAPPER,
+                confidence=0.6,
+                lines=(line_of(last),),
+                node=last.node,
+                order=last.order,
+            )
+
+
+def grows_in_log(read: Reading) -> bool:
+    """Whether memory rose all the way to this line."""
+    return is_rising(read.view.before(read.statement, 200))
+
+
+def is_rising(lines: Iterable[str]) -> bool:
+    """Whether the memory figures in these lines rise all the way, by a third or more."""
+    values = [value for line in lines if (value := used_in(line)) is not None]
     rising = all(later >= earlier for earlier, later in pairwise(values))
-    return len(values) >= least and rising and values[-1] >= values[0] * 4 / 3
+    return len(values) >= _LEAST_FIGURES and rising and values[-1] >= values[0] * 4 / 3
+
+
+def used_in(line: str) -> float | None:
+    """The host memory a line tells, in its own unit."""
+    if _OF_THE_GPU.search(line):
+        return None
+    found = next((found for pattern in _USED if (found := pattern.search(line))), None)
+    return float(found[1]) * _SCALE[found[2][:1].lower()] if found else None
+
+
+_OF_THE_GPU = re.compile(r"gpu|cuda|vram", re.IGNORECASE)
 
 
 def killed_child(read: Reading) -> Sign | None:
     """A launcher's SIGKILL of a child, unless the record says that memory was far from its limit."""
     if says_no_oom(read.view):
         return with_code(read.sign, UNKNOWN, 0.6)
-    if grows_in_log(read.view, read.statement):
+    if grows_in_log(read):
         return with_code(read.sign, "MEM-11", 0.7)
     return read.sign
 
@@ -169,6 +210,13 @@ FAMILY = Family(
             r"constraint=CONSTRAINT_(?:CPUSET|MEMORY_POLICY)",
             r"systemd-oomd.*[Kk]illed|earlyoom.*(?:SIGTERM|SIGKILL)",
         ),
+        rule(
+            "MEM-02",
+            Tier.KERNEL,
+            0.82,
+            r"invoked oom-killer",
+            weigh=_whose_killer,
+        ),
         # -- refused without a kill
         rule(
             "MEM-04",
@@ -212,5 +260,6 @@ FAMILY = Family(
             r"killed by signal 9\b|got signal 9\b|[Ss]ignal: killed",
             weigh=killed_child,
         ),
-    )
+    ),
+    signs=signs,
 )

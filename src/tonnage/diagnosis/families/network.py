@@ -103,6 +103,7 @@ FAMILY = Family(
             Tier.ROOT,
             0.88,
             r"(?:client socket|connect\(\)|TCP ?client).{0,40}timed out.*connect",
+            r"connect\(\) timed out",
             r"trying to connect to \(",
             r"DistNetworkError",
             r"Rendezvous(?:Connection|Timeout|Closed|State)?Error",
