@@ -1,5 +1,5 @@
-"""Write the golden files of tests/manifests anew: every case of the matrix, rendered. Look at the difference before
-you commit it: these files are what users' clusters are sent.
+"""Write the golden files of tests/manifests anew: every case of the matrix, rendered; and the table of docs/targets.md.
+Look at the difference before you commit it: these files are what users' clusters are sent.
 
     .venv/bin/python dev/manifest_goldens.py
 """
@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parent.parent / "tests" / "manifests"
+PROJECT = Path(__file__).parent.parent
+TESTS = PROJECT / "tests" / "manifests"
+PAGE = PROJECT / "docs" / "targets.md"
+BEGIN, END = "<!-- table:lacks -->\n", "<!-- end -->"
 GOLDEN = TESTS / "golden"
 sys.path.insert(0, str(TESTS))
 
@@ -26,7 +29,19 @@ def main() -> None:
             old.unlink()
     for name, text in wanted.items():
         (GOLDEN / name).write_text(text)
-    print(f"{len(wanted)} files in {GOLDEN}")
+    PAGE.write_text(with_table(PAGE.read_text()))
+    print(f"{len(wanted)} files in {GOLDEN}, and the table of {PAGE.name}")
+
+
+def with_table(page: str) -> str:
+    """The page with the table as the code has it."""
+    from tonnage.manifests.lacking import LACKS
+
+    rows = ["| target | cannot express | because | instead |", "|---|---|---|---|"]
+    for target, lacks in LACKS.items():
+        rows += [f"| {target} | {lack.what} | {lack.why} | {lack.instead} |" for lack in lacks]
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n".join(rows) + "\n" + END + rest.split(END, 1)[1]
 
 
 if __name__ == "__main__":

@@ -406,6 +406,13 @@ CASES = (
         served=ALL,
     ),
     Case(
+        name="mpijob-by-ssh",
+        spec={"image": "horovod:1", "command": "python train.py", "framework": "horovod", "gpus": "8 x h100",
+              "nodes": 2, "checkpoints": "pvc/ckpt", "queue": "h100"},
+        queues=("h100",),
+        served={"MPIJob": "kubeflow.org/v2beta1"},
+    ),
+    Case(
         name="probe",
         spec={**TORCH, "gpus": 1, "checkpoints": "pvc/ckpt", "train": {"microBatch": 2}},
         more={"probe_steps": 50, "deadline_at": 1_794_000_000.0},

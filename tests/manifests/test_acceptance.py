@@ -29,6 +29,9 @@ GOLDEN = Path(__file__).parent / "golden"
 NODES = "8xh100=8,8xa100-80=1,4xl4=1+shared=4,cpu=4"
 PATIENCE = 60.0
 QUOTA = {"cpu": "1000", "memory": "10Ti", "ephemeral-storage": "100Ti", "nvidia.com/gpu": "64"}
+NOT_INSTALLED = ("mpijob-by-ssh",)
+"""The MPI Operator's kind has the same name as the Training Operator's: one cluster cannot hold both."""
+INSTALLED = [name for name in BY_NAME if name not in NOT_INSTALLED]
 SHORT = {"tonnage.dev/runs-for": "300ms"}
 
 
@@ -47,7 +50,7 @@ def sandbox() -> Iterator[Sandbox]:
 def refused(sandbox: Sandbox) -> dict[str, str]:
     """All golden files applied; what the API server said against any of them."""
     said: dict[str, str] = {}
-    for name in BY_NAME:
+    for name in INSTALLED:
         for item in yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text()):
             try:
                 sandbox.api.apply_one(item)
@@ -56,12 +59,12 @@ def refused(sandbox: Sandbox) -> dict[str, str]:
     return said
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", INSTALLED)
 def test_a_golden_file_is_accepted(refused: dict[str, str], name: str) -> None:
     assert refused.get(name) is None
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", INSTALLED)
 def test_its_pods_are_made_and_have_the_class_we_promised(
     sandbox: Sandbox, refused: dict[str, str], name: str
 ) -> None:

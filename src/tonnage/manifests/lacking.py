@@ -24,7 +24,9 @@ class Lack:
         return f"{self.what}: {self.why}; {self.instead}"
 
 
-_NEW_ATTEMPT = "a raised size is a new attempt with a new object"
+_NEW_ATTEMPT = (
+    "running pods are resized in place where Kubernetes can; otherwise a raised size is a new attempt"
+)
 _NO_POLICY = Lack(
     "podFailurePolicy",
     "its pods are plain pods without one",
@@ -33,7 +35,7 @@ _NO_POLICY = Lack(
 )
 LACKS: dict[TargetKind, tuple[Lack, ...]] = {
     "Job": (
-        Lack("resize", "resources change only while suspended, from Kubernetes 1.36", f"else {_NEW_ATTEMPT}"),
+        Lack("resize", "its template changes only while suspended, from Kubernetes 1.36", _NEW_ATTEMPT),
     ),
     "IndexedJob": (
         Lack(
@@ -41,7 +43,7 @@ LACKS: dict[TargetKind, tuple[Lack, ...]] = {
             "it replaces single pods, and a gang cannot go on with one new rank",
             "a disruption ends the Job and the supervisor starts the whole gang again",
         ),
-        Lack("resize", "resources change only while suspended, from Kubernetes 1.36", f"else {_NEW_ATTEMPT}"),
+        Lack("resize", "its template changes only while suspended, from Kubernetes 1.36", _NEW_ATTEMPT),
     ),
     "JobSet": (
         Lack("deadline", "it has none of its own", "its Job has one, and the agent keeps the run's"),
@@ -71,7 +73,7 @@ LACKS: dict[TargetKind, tuple[Lack, ...]] = {
     ),
     "MPIJob": (
         _NO_POLICY,
-        Lack("queue", "Kueue admits only version v2beta1", "a run with a queue is refused as an MPIJob v1"),
+        Lack("queue", "Kueue admits only version v2beta1", "with v1 (Training Operator) a run with a queue is refused"),
         Lack(
             "peers",
             "ranks are started from the launcher and pods have no names of their own",

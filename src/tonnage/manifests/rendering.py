@@ -40,6 +40,7 @@ def render(request: RenderRequest) -> Rendered:
     name, namespace = framed.workload["metadata"]["name"], namespace_of(request)
     notes = [
         *(lack.text for lack in LACKS[choice.target]),
+        *_notes_on_gang(request),
         *request.planned.assumed,
         *framed.notes,
         *why_not_watched(request),
@@ -70,3 +71,13 @@ def _refuse_lost_queue(request: RenderRequest) -> None:
             where="spec.queue",
             hint="name another queue, or none: the run then starts without waiting its turn",
         )
+
+
+def _notes_on_gang(request: RenderRequest) -> list[str]:
+    """Without a queue nobody starts the pods of a gang together."""
+    if request.planned.nodes == 1 or request.facts.queue:
+        return []
+    return [
+        "no queue: pods start one by one as nodes take them; ranks that wait too long for the others give up and "
+        "free their nodes, and the supervisor tries again"
+    ]

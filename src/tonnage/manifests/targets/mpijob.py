@@ -1,8 +1,9 @@
-"""An MPIJob (v1): a launcher without GPUs runs mpirun, workers hold the GPUs and wait for their ranks.
+"""An MPIJob: a launcher without GPUs runs mpirun, workers hold the GPUs and wait for their ranks.
 
-The operator gives the launcher a hostfile and a shell that reaches workers through the API server, so nothing but
-OpenMPI is needed in the image. Ranks run inside the workers' containers, under their limits: the agent there sees
-their memory. A command that is not mpirun already is started by it, once per rank.
+Two operators serve the kind. The Training Operator's (v1) gives the launcher a shell that reaches workers through the
+API server, so nothing but OpenMPI is needed in the image; the MPI Operator's (v2beta1) reaches them by ssh, and the
+image must bring its daemon. Ranks run inside the workers' containers, under their limits: the agent there sees their
+memory. A command that is not mpirun already is started by it, once per rank.
 """
 
 from __future__ import annotations
@@ -16,17 +17,22 @@ from tonnage.manifests.pods.pod import Made, make_pod
 from tonnage.manifests.pods.wiring import REPLICA_INDEX, Gang
 from tonnage.manifests.request import RenderRequest
 from tonnage.manifests.targets.frame import Framed, workload
-from tonnage.manifests.targets.replicas import API, replica, room_for, run_policy
+from tonnage.manifests.targets.replicas import replica, room_for, run_policy
 from tonnage.planning.workload.launching import launcher_of, words_of
 from tonnage_agent import contract
 
 WAITING = ["sleep", "365d"]
-"""What a worker runs until its ranks are started in it, as the operator itself would."""
+LISTENING = ["/usr/sbin/sshd", "-De"]
+"""What a worker runs until its ranks are started in it, as each operator itself would."""
+V2 = "kubeflow.org/v2beta1"
+CONTAINER = "mpi"
 _PLACING = ("nodeSelector", "tolerations", "affinity")
 
 
 def render_mpijob(request: RenderRequest) -> Framed:
-    if request.facts.queue:
+    api_version = request.facts.served["MPIJob"]
+    is_v2 = api_version == V2
+    if request.facts.queue and not is_v2:
         raise refuse(
             NO_QUEUE_FOR_TARGET,
             f"queue {request.facts.queue} cannot hold an MPIJob v1: Kueue admits only v2beta1",
@@ -35,32 +41,43 @@ def render_mpijob(request: RenderRequest) -> Framed:
         )
     nodes = request.planned.nodes
     name = attempt_name(request.run.metadata.name, request.attempt, max(room_for(nodes), len("-launcher")))
-    worker = make_pod(request, Gang(container="mpi", index=REPLICA_INDEX), becomes=lambda _words: WAITING)
-    launcher = _launcher(request)
-    spec = {
+    worker, launcher = _worker(request, is_v2=is_v2), _launcher(request, is_v2=is_v2)
+    spec: dict[str, Any] = {
         "slotsPerWorker": request.planned.ranks_per_node,
-        "mainContainer": "mpi",
         "runPolicy": run_policy(request),
         "mpiReplicaSpecs": {
             "Launcher": replica(launcher.template, 1),
             "Worker": replica(worker.template, nodes),
         },
     }
+    if not is_v2:
+        spec["mainContainer"] = CONTAINER
     return Framed(
-        workload=workload(request, API, "MPIJob", name, spec), notes=(*worker.notes, *launcher.notes)
+        workload=workload(request, api_version, "MPIJob", name, spec), notes=(*worker.notes, *launcher.notes)
     )
 
 
-def _launcher(request: RenderRequest) -> Made:
+def _worker(request: RenderRequest, *, is_v2: bool) -> Made:
+    """A pod that holds GPUs and waits; an ssh daemon must be allowed to change its user."""
+    waiting = LISTENING if is_v2 else WAITING
+    made = make_pod(request, Gang(container=CONTAINER, index=REPLICA_INDEX), becomes=lambda _words: waiting)
+    for container in made.template["spec"]["containers"]:
+        if is_v2 and container["name"] == CONTAINER:
+            container["securityContext"]["capabilities"].pop("drop", None)
+    return made
+
+
+def _launcher(request: RenderRequest, *, is_v2: bool) -> Made:
     """The pod that runs mpirun: the same but small, anywhere, and allowed to reach its workers."""
-    made = make_pod(request, Gang(container="mpi"), becomes=lambda words: _by_mpirun(words, request))
+    made = make_pod(request, Gang(container=CONTAINER), becomes=lambda words: _by_mpirun(words, request))
     spec = made.template["spec"]
     amounts = amounts_of(request.planned, request.size, request.run.spec.priority)
     for field in _PLACING:
         spec.pop(field, None)
-    spec.pop("automountServiceAccountToken", None)
+    if not is_v2:
+        spec.pop("automountServiceAccountToken", None)
     for container in spec["containers"]:
-        if container["name"] == "mpi":
+        if container["name"] == CONTAINER:
             container["resources"] = amounts.small()
             _as_launcher(container["env"], request)
     _shrink_shm(spec)
