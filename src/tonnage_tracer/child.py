@@ -108,6 +108,7 @@ def _explained(failure: BaseException, request: Request) -> dict[str, Any]:
         from .failing import explain
 
         said = dict(explain(failure, "Tracing", file=request["file"]).as_data())
+        said.setdefault("where", request["file"])
     said["frames"] = _frames(failure.__cause__ or failure, str(Path(request["output"]).parent))
     return said
 

@@ -101,7 +101,7 @@ class Recording:
         name = getattr(build, "__name__", "build")
         with self.explaining(f"{name}()"):
             step = build(**given)
-        self._refuse_step(name, step)
+        self._refuse_step(name, step, build)
         self.settle()
         for number in range(steps):
             self._begin_step(number)
@@ -111,6 +111,7 @@ class Recording:
             if number == 0:
                 self.settle()
         self.recorder.ownership.claim_parameters()
+        self._note_idle()
         trace = self._trace(steps)
         trace["knobs"], trace["fixed"] = values, fixed
         return trace
@@ -158,7 +159,7 @@ class Recording:
                 "when they are freed is the garbage collector's choice",
             )
 
-    def _refuse_step(self, name: str, step: Any) -> None:
+    def _refuse_step(self, name: str, step: Any, build: Any) -> None:
         if callable(step):
             return
         found = "nothing" if step is None else f"a {type(step).__name__}"
@@ -166,7 +167,16 @@ class Recording:
             "build-returned-no-step",
             f"{name}() returned {found}, not a function.",
             f"Let {name}() end with `return step`, where step() does one whole optimizer step.",
+            where=_defined(build),
         )
+
+    def _note_idle(self) -> None:
+        """A step that takes nothing of the GPU is traced, but hardly what was meant."""
+        if not self.recorder.blocks.sizes:
+            self.recorder.notes.add(
+                "gpu-unused",
+                'neither build() nor the step put anything on the GPU: is the model made on device "cuda"?',
+            )
 
     def _trace(self, steps: int) -> dict[str, Any]:
         recorder, blocks = self.recorder, self.recorder.blocks
@@ -199,6 +209,12 @@ class Recording:
             "notes": recorder.notes.as_data(),
             "seconds": time.monotonic() - self._started,
         }
+
+
+def _defined(build: Any) -> str:
+    """File and line where a function is defined, as far as it has any."""
+    code = getattr(build, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
 def settings() -> dict[str, str]:

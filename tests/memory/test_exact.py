@@ -117,6 +117,13 @@ def test_outside_adds_up_to_what_an_h200_showed():
     assert sum(part.bytes for part in outside_parts(builder.build(), H200)) == 840 * MIB
 
 
+def test_a_side_stream_costs_the_same_whatever_runs_there():
+    builder = TraceBuilder()
+    builder.stream = 3
+    builder.call(an_operation("aten.mul.Tensor", [a_tensor(2, 2)], [a_tensor(2, 2)]))
+    assert outside_parts(builder.build(), H200)[-1].bytes == 70 * MIB
+
+
 def test_a_step_without_products_loads_no_cublas():
     builder = TraceBuilder()
     builder.make(MIB)

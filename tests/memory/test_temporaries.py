@@ -318,6 +318,54 @@ def test_tensors_on_the_host_or_without_strides_have_no_rule():
     assert sizes(on_host) == sizes(sparse) == []
 
 
+def test_values_out_of_order_are_copied_before_they_are_added_at_indices():
+    values = TensorInfo((400_000, 256), (512, 1), "float32", "cuda")
+    inputs = [a_tensor(60_000, 256), a_tensor(400_000, dtype="int64"), values]
+    adding = an_operation("aten.index_put_.default", inputs, [a_tensor(60_000, 256)], accumulate=True)
+    # Seen on an H200, in MiB: 3.05, 3.05, 390.62, 3.05, 3.05, 3.05, 6.19.
+    assert [round(size / MIB, 2) for size in sizes(adding)[:6]] == [3.05, 3.05, 390.62, 3.05, 3.05, 3.05]
+
+
+def test_gradients_of_embedding_bags_are_sorted_and_summed_in_parts():
+    gradient = TensorInfo((16384, 128), (832, 1), "float32", "cuda")
+    inputs = [gradient, a_tensor(327_680, dtype="int64"), a_tensor(16384, dtype="int64")]
+    made = [a_tensor(400_000, 128)]
+    found = sizes(an_operation("aten._embedding_bag_backward.default", inputs, made))
+    # Seen on an H200, in MiB: 8.0, 2.5, 2.5, 2.5, 5.09 before the table; 2.75 and 176.0 at the end.
+    assert [round(size / MIB, 1) for size in found[:5]] == [8.0, 2.5, 2.5, 2.5, 5.0]
+    assert [round(size / MIB, 2) for size in found[-2:]] == [2.75, 176.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "made", "seen"),
+    [
+        ("aten._fft_c2r.default", (8, 32, 128, 65), (8, 32, 128, 128), [17039360]),
+        ("aten._fft_c2r.default", (4, 16, 333, 251), (4, 16, 333, 500), [42794496, 42794496]),
+        ("aten._fft_c2c.default", (8, 32, 100, 120), (8, 32, 100, 120), []),
+        ("aten._fft_c2c.default", (4, 16, 333, 500), (4, 16, 333, 500), [85248000]),
+    ],
+)
+def test_fourier_transforms_copy_what_they_overwrite_and_need_room_for_odd_sizes(name, read, made, seen):
+    is_real = name.startswith("aten._fft_c2r")
+    result = a_tensor(*made, dtype="float32" if is_real else "complex64")
+    transform = an_operation(name, [a_tensor(*read, dtype="complex64")], [result], dim=[2, 3])
+    assert sizes(transform) == seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "layers", "both", "seen"),
+    [(2, 1, False, 384566528), (2, 2, True, 1063257344), (3, 2, True, 949486848), (0, 2, False, 311428352)],
+)
+def test_workspaces_of_recurrent_layers_are_near_what_was_seen(kind, layers, both, seen):
+    layer = an_operation(
+        "aten._cudnn_rnn.default", [a_tensor(128, 160, 512)], [a_tensor(128, 160, 768)], mode=kind,
+        hidden_size=768, num_layers=layers, bidirectional=both, batch_first=True, dropout=0.0,
+    )  # fmt: skip
+    copied, workspace = sizes(layer)
+    assert copied == 41943040
+    assert workspace == pytest.approx(seen, rel=0.1)
+
+
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_every_rule_says_its_evidence(name: str):
     text = f"{RULES[name].__doc__} {__import__(RULES[name].__module__, fromlist=['x']).__doc__}"

@@ -48,7 +48,8 @@ def read_document(name: str) -> bytes | Mistake:
     except IsADirectoryError:
         what, hint = "is a folder, not a file", f"name the files in it: {name.rstrip('/')}/*.yaml"
     except FileNotFoundError:
-        what, hint = "there is no such file", _near_file(name)
+        what = "there is no such file"
+        hint = _near_file(name) or "check the path: names are taken from the folder the command runs in"
     except PermissionError:
         what, hint = "may not be read by you", f"ls -l {name}"
     except (OSError, ValueError) as error:

@@ -26,8 +26,8 @@ class HostPace:
     per_list_tensor: float = 0.25e-6
     renaming: float = 1.5e-6
     """An operation that only renames memory, or takes it without touching it."""
-    compiled: float = 15e-6
-    """A call out of a compiled graph: no dispatcher, no autograd. Estimated, not fitted."""
+    compiled: float = 25e-6
+    """A call out of a compiled graph: no dispatcher, no autograd. What compiled steps showed roughly, not fitted."""
     per_kernel: float = 5e-6
     """Each kernel of an operation that launches many; the first few are in the price of the call."""
     waiting: float = 12e-6

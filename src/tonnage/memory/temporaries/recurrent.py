@@ -27,7 +27,10 @@ def forward(operation: Operation, device: Device) -> Temporaries:
 
 
 def backward(operation: Operation, device: Device) -> Temporaries:
-    """Input and the result's gradient in the order of time; the workspace once for data, once for weights."""
+    """Input and the result's gradient in the order of time; the workspace once for data, once for weights.
+
+    Evidence: measured on the same layers.
+    """
     del device
     size = _workspace(operation)
     copies = _copy(operation)
