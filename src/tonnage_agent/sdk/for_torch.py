@@ -77,6 +77,10 @@ class Batches:
         self._iterator: Iterator[Any] | None = None
         self._generator = _own_generator(loader)
 
+    def __len__(self) -> int:
+        """Batches of one epoch; who knows the length (Lightning) does not fetch ahead, and the place stays exact."""
+        return len(self._loader)
+
     def __iter__(self) -> Batches:
         return self
 

@@ -73,6 +73,8 @@ class Run:
         self._saved_step = -1
         self._asked_step = -1
         self._total: int | None = None
+        self._counted = -1
+        self._last_step_at = 0.0
         self._has_told_no_place = False
 
     # -- resuming
@@ -124,16 +126,21 @@ class Run:
         finally:
             self._signals.leave()
 
+    def count(self) -> int:
+        """The number of the step that begins, for loops whose steps have none: 0, 1, 2, ..."""
+        self._counted += 1
+        return self._counted
+
     def step(self, step: int, total: int | None = None, loss: float | None = None) -> None:
-        """Tell one step, in a loop that is not `steps`."""
+        """Tell one step, in a loop that is not `steps`; from the first on, SIGTERM is heard."""
+        if self._num_done == 0:
+            self._signals.listen()
         now = self.clock.elapsed()
         seconds = now - self._last_step_at if self._num_done else None
         self._last_step_at = now
         if loss is not None:
             self.note(loss=loss)
         self._finish(step, total if total is not None else self._total, seconds)
-
-    _last_step_at = 0.0
 
     def note(self, *, loss: float | None = None) -> None:
         """What the next step's message carries; give plain numbers, a GPU tensor would make the GPU wait."""
