@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,3 +61,10 @@ def test_any_record_has_an_ending(
     attempt = Attempt(number=1, size=Size(), created=NOW)
     ending = ending_of(attempt, Observation(state="ended", since=NOW), evidence, NOW + dt.timedelta(hours=1))
     assert ending is not None
+
+
+def test_a_line_without_end_is_read_in_no_time() -> None:
+    for line in ("RuntimeError: " * 10_000, "[a " * 60_000, " 1" * 100_000 + "%"):
+        began = time.process_time()
+        classify(evidence_from_log(f"{line}\ntorch.OutOfMemoryError: CUDA out of memory."))
+        assert time.process_time() - began < 2

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from tonnage.diagnosis.finding import Line, Retry
+from tonnage.diagnosis.needles import alternatives, needle_of
 from tonnage.diagnosis.statements import Statement, View
 
 
@@ -76,12 +77,23 @@ class Reading:
 Weigh = Callable[[Reading], Sign | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text a rule looks for: an expression, and a word that every match contains (None where there is none)."""
+
+    pattern: re.Pattern[str]
+    needle: str | None
+
+    def find_in(self, line: str) -> re.Match[str] | None:
+        return self.pattern.search(line) if self.needle is None or self.needle in line else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """See the module; the pattern is searched in each statement."""
+    """See the module; each text is searched in each statement."""
 
     code: str
-    pattern: re.Pattern[str]
+    texts: tuple[Text, ...]
     tier: Tier
     confidence: float = 0.9
     retry: Retry | None = None
@@ -116,7 +128,7 @@ def rule(
         code=code,
         tier=tier,
         confidence=confidence,
-        pattern=re.compile("|".join(texts), re.MULTILINE),
+        texts=tuple(Text(re.compile(part), needle_of(part)) for text in texts for part in alternatives(text)),
         weigh=weigh,
         retry=retry,
         is_root=is_root,
@@ -126,11 +138,13 @@ def rule(
 def apply(rules: Iterable[Rule], view: View) -> Iterator[Sign]:
     """Every sign the rules find."""
     for each in rules:
-        if each.pattern.search(view.text) is None:
-            continue
-        for statement in view.statements:
-            if (sign := _read(each, statement, view)) is not None:
-                yield sign
+        for text in each.texts:
+            if text.needle is not None and text.needle not in view.text:
+                continue
+            for statement in view.statements:
+                found = text.find_in(statement.text)
+                if found is not None and (sign := _read(each, found, statement, view)) is not None:
+                    yield sign
 
 
 _NOISE = re.compile(
@@ -140,11 +154,8 @@ _NOISE = re.compile(
 """Teardown noise and warnings: true, and never the cause."""
 
 
-def _read(each: Rule, statement: Statement, view: View) -> Sign | None:
+def _read(each: Rule, found: re.Match[str], statement: Statement, view: View) -> Sign | None:
     if statement.kind == "log" and _NOISE.search(statement.text):
-        return None
-    found = each.pattern.search(statement.text)
-    if found is None:
         return None
     sign = Sign(
         code=each.code,

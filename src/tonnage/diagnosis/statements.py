@@ -16,6 +16,7 @@ from typing import Any, Literal
 from tonnage.diagnosis.boxes import Box, boxes_of
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
 
+_HALF_LINE = 2000
 Kind = Literal["status", "event", "kernel", "record", "log"]
 
 
@@ -107,13 +108,18 @@ def _of_logs(evidence: Evidence) -> Iterator[Statement]:
             order = passed.get(log.index, 0)
             passed[log.index] = order + 1
             source = f"{name}, line {position + 1}"
-            yield Statement("log", line, source, order, log.index, ended.get(log.index))
+            yield Statement("log", _bounded(line), source, order, log.index, ended.get(log.index))
     # A pod that is gone took its log along; the record beside the checkpoints has its last lines.
     for box in boxes_of(evidence):
         if box.node not in passed:
             for position, line in enumerate(box.record.log):
                 source = f"agent record of node {box.node}, log line {position + 1}"
-                yield Statement("log", str(line), source, position, box.node, ended.get(box.node))
+                yield Statement("log", _bounded(str(line)), source, position, box.node, ended.get(box.node))
+
+
+def _bounded(line: str) -> str:
+    """A progress bar without line ends may be a megabyte: its beginning and its end say all there is."""
+    return line if len(line) <= 2 * _HALF_LINE else f"{line[:_HALF_LINE]} … {line[-_HALF_LINE:]}"
 
 
 def _of_pod(pod: PodEnd) -> Iterator[Statement]:

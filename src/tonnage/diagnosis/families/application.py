@@ -11,13 +11,14 @@ import re
 from tonnage.diagnosis.classes import UNKNOWN
 from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule
 
-_PREFIX = r"^(?:\[?\w+[\w .:/()=-]*\]:? ?)*"
+_PREFIX = r"^(?:\[[^\]]{1,80}\]:? *){0,3}(?:\([^)]{1,80}\) *)?(?:ERROR:? )?"
+"""Ranks and loggers that stand before an exception's name."""
 _OWN = (
-    "FileNotFoundError|ModuleNotFoundError|ImportError|KeyError|TypeError|NameError|AttributeError|ValueError|"
-    "IndexError|PermissionError|SyntaxError|IndentationError|AssertionError|ZeroDivisionError|NotImplementedError|"
-    "UnicodeDecodeError|RecursionError|IsADirectoryError|NotADirectoryError|FileExistsError|UnboundLocalError|"
-    "json.decoder.JSONDecodeError|yaml\\.\\S+Error|argparse.ArgumentError|omegaconf\\S*|hydra\\S*|StopIteration"
-)
+    "FileNotFoundError", "ModuleNotFoundError", "ImportError", "KeyError", "TypeError", "NameError", "AttributeError",
+    "ValueError", "IndexError", "PermissionError", "SyntaxError", "IndentationError", "AssertionError",
+    "ZeroDivisionError", "NotImplementedError", "UnicodeDecodeError", "RecursionError", "IsADirectoryError",
+    "NotADirectoryError", "FileExistsError", "UnboundLocalError", "JSONDecodeError", "ArgumentError",
+)  # fmt: skip
 _REPEATS = re.compile(
     r"ChildFailedError|SignalException|ProcessExitedException|ProcessRaisedException|CalledProcessError|RayTaskError|"
     r"DistBackendError|DistStoreError|DistNetworkError|NCCL|nccl|[Gg]loo|c10d|[Rr]endezvous|ActorDiedError|"
@@ -79,8 +80,11 @@ FAMILY = Family(
             0.9,
             r"[Ll]oss (?:is|became|=|:) ?(?:nan|NaN|inf)\b.*(?:stop|abort|exit|diverg)",
             r"is NAN!",
-            r"(?:nan|NaN|NAN|inf)\b.{0,40}(?:[Ss]top(?:ping)? [Tt]raining|stopping|aborting)",
-            r"(?:Error|Exception): .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
+            r"(?:nan|NaN|NAN|inf)\b.{0,40}[Ss]top(?:ping)? [Tt]raining",
+            r"(?:nan|NaN|NAN|inf)\b.{0,40}stopping",
+            r"(?:nan|NaN|NAN|inf)\b.{0,40}aborting",
+            r"Error: .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
+            r"Exception: .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
             r"returned nan values",
             r"loss returned in .* is (?:nan|inf)",
             r"Minimum loss scale reached",
@@ -115,7 +119,9 @@ FAMILY = Family(
             "APP-01",
             Tier.PROGRAM,
             0.88,
-            r"\b40[13] (?:Client Error|Forbidden|Unauthorized)",
+            r"\b40[13] Client Error",
+            r"\b40[13] Forbidden",
+            r"\b40[13] Unauthorized",
             r"GatedRepoError",
             r"RepositoryNotFoundError",
             r"Cannot access gated repo",
@@ -139,14 +145,15 @@ FAMILY = Family(
             "APP-01",
             Tier.PROGRAM,
             0.85,
-            rf"{_PREFIX}(?:{_OWN})(?::|$)",
+            *(rf"{_PREFIX}[\w.]{{0,80}}{name}(?::|$)" for name in _OWN),
             weigh=_not_repeated,
         ),
         rule(
             "APP-01",
             Tier.PROGRAM,
             0.7,
-            rf"{_PREFIX}(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)",
+            rf"{_PREFIX}[\w.]{{0,80}}Error(?:: |$)",
+            rf"{_PREFIX}[\w.]{{0,80}}Exception(?:: |$)",
             weigh=_not_repeated,
         ),
         rule(

@@ -79,11 +79,13 @@ _USED = (
 )
 _SCALE = {"k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6, "%": 1.0, "": 1.0}
 _LEAST_FIGURES = 4
+_LAST_LINES = 400
 
 
 def signs(view: View) -> Iterator[Sign]:
     """Memory that rises all the way in what the program prints of itself, where nothing else explains the end."""
-    for lines in view.logs.values():
+    for log in view.logs.values():
+        lines = log[-_LAST_LINES:]
         if is_rising(each.text for each in lines):
             last = next(each for each in reversed(lines) if used_in(each.text) is not None)
             yield Sign(
@@ -110,13 +112,15 @@ def is_rising(lines: Iterable[str]) -> bool:
 
 def used_in(line: str) -> float | None:
     """The host memory a line tells, in its own unit."""
-    if _OF_THE_GPU.search(line):
+    lowered = line.lower()
+    if not any(word in lowered for word in _WORDS) or _OF_THE_GPU.search(lowered):
         return None
     found = next((found for pattern in _USED if (found := pattern.search(line))), None)
     return float(found[1]) * _SCALE[found[2][:1].lower()] if found else None
 
 
-_OF_THE_GPU = re.compile(r"gpu|cuda|vram", re.IGNORECASE)
+_WORDS = ("mem", "rss", "ram", "used")
+_OF_THE_GPU = re.compile(r"gpu|cuda|vram")
 
 
 def killed_child(read: Reading) -> Sign | None:
@@ -227,11 +231,9 @@ FAMILY = Family(
             r"\b(?:numpy\S*)?_?ArrayMemoryError\b",
             r"Unable to allocate [\d.]+ [KMGT]iB for an array",
             r"^(?:\[\w+\]:? ?)*MemoryError\b",
-            r"(?:OSError|RuntimeError).*\b(?:Errno 12|Cannot allocate memory)",
+            r"Cannot allocate memory",
             r"\[Errno 12\]",
-            r"fork: Cannot allocate memory",
             r"malloc of \d+ bytes? failed",
-            r"failed to mmap .*Cannot allocate",
             r"memory allocation of \d+ bytes failed",
             r"java\.lang\.OutOfMemoryError",
             r"OOM when allocating tensor.*(?:device:CPU|allocator (?:mkl)?cpu)",

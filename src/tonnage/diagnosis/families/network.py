@@ -150,7 +150,8 @@ FAMILY = Family(
             r"ssh: connect to host .* (?:refused|timed out)",
             r"failed to recv, got 0 bytes",
             r"socketStartConnect: Connect to .* failed",
-            r"(?:ConnectionRefusedError|\[Errno 111\]).*",
+            r"ConnectionRefusedError",
+            r"\[Errno 111\]",
             retry="same",
         ),
     )

@@ -135,8 +135,11 @@ FAMILY = Family(
             r"\[Errno 30\]",
             r"SlowDown",
             r"503 Slow Down",
-            r"(?:botocore|s3|S3|gcsfs|fsspec).*(?:ReadTimeout|ConnectTimeout|EndpointConnection)",
-            r"(?:botocore|s3|S3|gcsfs|fsspec).*(?:ServiceUnavailable|InternalError|reduce your request rate)",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*ReadTimeout",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*ConnectTimeout",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*EndpointConnection",
+            r"(?:botocore|s3|S3|gcsfs|fsspec).*ServiceUnavailable",
+            r"reduce your request rate",
             weigh=_not_a_write,
         ),
     )
