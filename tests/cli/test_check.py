@@ -167,3 +167,11 @@ def test_a_hostile_file_is_refused_by_the_whole_command_within_a_second(
 
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[-2:] == ["1 mistake; nothing was sent.", "False True"]
+
+
+def test_a_file_that_is_not_there_comes_with_advice_even_without_a_near_name() -> None:
+    result = call("quite/elsewhere.yaml")
+
+    assert result.return_value == 1
+    assert "DOC-001" in result.output
+    assert "check the path" in result.output

@@ -151,6 +151,17 @@ def test_what_goes_wrong_is_said(torch_python: str, tmp_path: Path, text: str, c
     assert problem.code == code
     assert said in problem.what
     assert problem.hint is not None
+    assert problem.where is not None
+    assert str(tmp_path) in problem.where
+
+
+def test_a_step_that_leaves_the_gpu_alone_is_noted(torch_python: str, tmp_path: Path) -> None:
+    file = user_file(tmp_path, "import torch\ndef build(): return lambda: torch.ones(3) + 1\n")
+
+    trace = traced(torch_python, file)
+
+    assert [note.code for note in trace.notes] == ["gpu-unused"]
+    assert '"cuda"' in trace.notes[0].text
 
 
 def test_a_crash_names_the_line_it_happened_in(torch_python: str, tmp_path: Path) -> None:

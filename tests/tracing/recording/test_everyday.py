@@ -113,6 +113,23 @@ def test_a_copied_model_is_a_model(recorded: Recorded) -> None:
     assert category_bytes(recorded.trace("averaged_copy"), at_end=True)["parameter"] == 2 * WEIGHTS
 
 
+def test_gradients_of_picked_rows_are_written_into_their_zeros(recorded: Recorded) -> None:
+    trace = recorded.trace("gathered_gradients")
+
+    assert calls_of(trace, "aten.index_put_.default", phase="backward") == 2
+    assert calls_of(trace, "aten.scatter_add_.default", phase="backward") == 2
+    assert calls_of(trace, "aten.index_put.default") == calls_of(trace, "aten.scatter_add.default") == 0
+
+
+def test_a_mask_is_made_before_what_it_masks(recorded: Recorded) -> None:
+    trace = recorded.trace("dropped_out")
+    made = next(
+        call for call, each in enumerate(trace.calls) if "dropout" in trace.operations[each.operation].name
+    )
+
+    assert [block.size for block in trace.blocks if block.call == made] == [64 * 256, 4 * 64 * 256]
+
+
 def test_nothing_is_saved_while_pretending(recorded: Recorded) -> None:
     assert notes(recorded.trace("states_saved_and_loaded"), "not-saved")
 

@@ -25,6 +25,8 @@ BUILDS = (
     "averaged_copy",
     "copied_under_autocast",
     "scripted_function",
+    "gathered_gradients",
+    "dropped_out",
     "states_saved_and_loaded",
     "logging_loss",
     "autocast_bf16",
@@ -189,6 +191,23 @@ def copied_under_autocast():
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+
+    return step
+
+
+def dropped_out():
+    model = nn.Sequential(nn.Dropout(0.1), nn.Linear(WIDTH, WIDTH)).to("cuda")
+    return loop(model, torch.optim.SGD(model.parameters()))
+
+
+def gathered_gradients():
+    """Rows picked by index and by gather: their gradients are zeros that are written into."""
+    table = nn.Parameter(torch.randn(1000, WIDTH, device="cuda"))
+
+    def step():
+        rows = torch.randint(0, 1000, (BATCH,), device="cuda")
+        (table[rows].sum() + table.gather(0, rows[:, None]).sum()).backward()
+        table.grad = None
 
     return step
 
