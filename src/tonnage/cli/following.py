@@ -15,22 +15,25 @@ import click
 
 from tonnage.cli.run_text import live_lines, moment_line, progress_line
 from tonnage.cli.run_viewing import look
+from tonnage.errors import InternalError
 
 if TYPE_CHECKING:
     from tonnage.running.history import RunRecord
     from tonnage.store.store import Store
 
 LOOK_SECONDS = 1.0
+REVIVALS = 3
 QUIET_SECONDS = 15.0
 """Between two lines of progress where there is no terminal."""
 
 
 def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first: int = 0) -> int:
     """Show a run until it is over; Ctrl-C leaves it running. Exit code 0 where it finished."""
-    if output == "json":
-        return _wait_and_print(store, record)
+    if output in ("json", "quiet"):
+        return _wait(store, record, print_it=output == "json")
     block = _Block(sys.stdout.isatty())
     seen, said = skip_first, time.monotonic()
+    reviving = _Reviving(store, record.id)
     try:
         while True:
             view = look(store, record.id)
@@ -45,6 +48,9 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
             block.draw(new, [] if is_over else [*live_lines(view, now), _leaving(view.name)])
             if is_over:
                 return 0 if view.state == "finished" else 1
+            if not view.is_supervised and not reviving.again():
+                block.draw([_lost(view.name)], [])
+                return InternalError.exit_code
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         block.draw([], [])
@@ -52,17 +58,42 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
         return 0
 
 
-def _wait_and_print(store: Store, record: RunRecord) -> int:
+def _wait(store: Store, record: RunRecord, *, print_it: bool) -> int:
     import msgspec
 
     while (view := look(store, record.id)).state not in ("finished", "failed", "stopped", "suspended"):
         time.sleep(LOOK_SECONDS)
-    click.echo(msgspec.json.format(msgspec.json.encode(view), indent=2))
+    if print_it:
+        click.echo(msgspec.json.format(msgspec.json.encode(view), indent=2))
     return 0 if view.state == "finished" else 1
 
 
 def _leaving(name: str) -> str:
     return f"  Ctrl-C leaves it running; come back with `tonnage watch {name}`"
+
+
+def _lost(name: str) -> str:
+    return (
+        f"  nobody keeps {name} alive: its supervisor failed {REVIVALS} times; it goes on by itself. "
+        f"`tonnage watch {name}` tries again"
+    )
+
+
+class _Reviving:
+    """A run whose supervisor was lost gets another one, a few times."""
+
+    def __init__(self, store: Store, run_id: int) -> None:
+        self._store, self._run_id = store, run_id
+        self._left = REVIVALS
+
+    def again(self) -> bool:
+        from tonnage.supervising.detaching import start_supervisor
+
+        self._left -= 1
+        if self._left < 0:
+            return False
+        start_supervisor(self._store, self._run_id)
+        return True
 
 
 class _Block:

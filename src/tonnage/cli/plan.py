@@ -76,7 +76,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     for workload in workloads:
         situation = _look(workload, snapshot, against, no_trace=no_trace, python=python)
         plans.append(_decide(situation, fit=fit, allow=frozenset(allow)))
-    _show(plans, output, explain=explain)
+    _show(plans, output, snapshot, explain=explain)
     return 0 if all(one.verdict.is_good for one in plans) else 1
 
 
@@ -119,13 +119,13 @@ def _decide(situation: Situation, *, fit: bool, allow: frozenset[str]) -> Plan:
     return decided(situation)
 
 
-def _show(plans: list[Plan], output: str, *, explain: bool) -> None:
+def _show(plans: list[Plan], output: str, snapshot: Snapshot | None, *, explain: bool) -> None:
     from tonnage.reporting.plan import view_plan
 
     if output == "yaml":
         _show_documents(plans)
         return
-    views = [view_plan(one) for one in plans]
+    views = [view_plan(one, snapshot) for one in plans]
     if output == "json":
         import msgspec
 

@@ -90,4 +90,14 @@ def _start(planned: Planned, *, detach: bool, output: str) -> int:
     if detach:
         click.echo(f"  started; `tonnage watch {record.name}` shows it")
         return 0
-    return follow(store, record, output=output, skip_first=len(planned.told))
+    code = follow(
+        store,
+        record,
+        output="quiet" if planned.probe and output == "json" else output,
+        skip_first=len(planned.told),
+    )
+    if planned.probe:
+        from tonnage.cli.run_probing import show_probe
+
+        show_probe(store, record, output)
+    return code

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 
 from tonnage.clock import SystemClock
-from tonnage.errors import TonnageError
+from tonnage.errors import InternalError, TonnageError
 from tonnage.local.layout import RunFolder
 from tonnage.store.opening import home
 from tonnage.store.store import Store
@@ -23,17 +24,32 @@ def main(arguments: list[str]) -> int:
     if not lock.take():
         return 0
     store = Store(folder)
-    record = store.run(run_id)
     try:
-        place, policies = place_of(record, folder, store), policies_of(record)
+        record = store.run(run_id)
+        place, policies = place_of(record, folder), policies_of(record)
         Supervisor(store, place, policies, SystemClock(), run_id).watch()
     except TonnageError as error:
-        now = SystemClock().now()
-        store.tell(run_id, now, error.problem.what, kind="end")
-        store.set_state(run_id, "failed", error.problem.what, now)
+        _end(store, run_id, error.problem.what)
         print(error, file=sys.stderr)
-        return 1
+        return error.exit_code
+    except Exception as bug:
+        return _own_bug(store, run_id, bug)
     return 0
+
+
+def _end(store: Store, run_id: int, why: str) -> None:
+    """What no further look would change ends the run, with the reason."""
+    now = SystemClock().now()
+    store.tell(run_id, now, why, kind="end")
+    store.set_state(run_id, "failed", why, now)
+
+
+def _own_bug(store: Store, run_id: int, bug: Exception) -> int:
+    """Our own failure must not cost a training its life: it goes on, the next supervisor tries again."""
+    traceback.print_exc()
+    what = f"its supervisor failed ({type(bug).__name__}: {bug}); the run goes on without one"
+    store.tell(run_id, SystemClock().now(), what, kind="wait", key=f"bug-{type(bug).__name__}-{bug}")
+    return InternalError.exit_code
 
 
 if __name__ == "__main__":
