@@ -168,7 +168,7 @@ def test_a_command_that_does_not_exist_is_told_apart_from_one_that_failed(bench:
 
 def test_secrets_come_from_the_environment_and_are_asked_for(bench: Bench) -> None:
     place = bench.run("", extra="  secrets: {HF_TOKEN: hub/token}\n")
-    with pytest.raises(RefusedError, match="RUN-012"):
+    with pytest.raises(RefusedError, match="RUN-112"):
         place.launch(1, Size(), resume=False)
 
 

@@ -46,7 +46,7 @@ def test_a_run_reads_back_as_it_was_written(store: Store) -> None:
 
 def test_a_second_active_run_of_one_name_is_refused_and_a_later_one_is_not(store: Store) -> None:
     first = store.create("llama", HERE, LAUNCHING, NOW)
-    with pytest.raises(RefusedError, match="RUN-001"):
+    with pytest.raises(RefusedError, match="RUN-101"):
         store.create("llama", HERE, LAUNCHING, NOW)
     store.create("llama", "prod", LAUNCHING, NOW)
     store.set_state(first.id, "finished", "done", NOW)

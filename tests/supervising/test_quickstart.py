@@ -66,7 +66,7 @@ def test_what_happened_can_be_read_again(tmp_path: Path) -> None:
     assert seen["moments"][-1]["text"].startswith("finished")
     assert "finished: loss" in tonnage(home, "logs", "quickstart").stdout
     refused = tonnage(home, "resume", "quickstart")
-    assert (refused.returncode, "RUN-006" in refused.stderr) == (1, True)
+    assert (refused.returncode, "RUN-106" in refused.stderr) == (1, True)
 
 
 def test_detached_it_lives_without_a_terminal_and_stops_when_asked(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_detached_it_lives_without_a_terminal_and_stops_when_asked(tmp_path: Pat
     started = tonnage(home, "run", "examples/quickstart/run.yaml", "--detach")
     assert started.returncode == 0, started.stderr
     again = tonnage(home, "run", "examples/quickstart/run.yaml", "--detach")
-    assert (again.returncode, "RUN-001" in again.stderr) == (1, True)
+    assert (again.returncode, "RUN-101" in again.stderr) == (1, True)
     supervisor = int((home / "runs/1/lock").read_text())
     who = Identity.of(supervisor)
     assert who is not None
@@ -88,4 +88,4 @@ def test_detached_it_lives_without_a_terminal_and_stops_when_asked(tmp_path: Pat
 
 def test_a_name_that_is_not_there_is_answered_with_one_that_is(tmp_path: Path) -> None:
     missing = tonnage(tmp_path, "watch", "quickstrat")
-    assert (missing.returncode, "RUN-003" in missing.stderr) == (1, True)
+    assert (missing.returncode, "RUN-103" in missing.stderr) == (1, True)

@@ -77,7 +77,7 @@ def _agreed(planned: Planned, yes: bool) -> bool:
     from tonnage.errors import Problem, UsageError
 
     what = "there is nobody to ask whether to start"
-    raise UsageError(Problem(code="RUN-002", what=what, hint="add --yes to start without asking"))
+    raise UsageError(Problem(code="RUN-102", what=what, hint="add --yes to start without asking"))
 
 
 def _start(planned: Planned, *, detach: bool, output: str) -> int:

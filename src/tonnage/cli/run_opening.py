@@ -35,4 +35,4 @@ def find_run(store: Store, name: str) -> RunRecord:
     names = list(dict.fromkeys(run.name for run in store.runs(limit=200)))
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}?" if near else "`tonnage ps --all` lists the runs of this machine"
-    raise RefusedError(Problem(code="RUN-003", what=f"there is no run named {name}", hint=hint))
+    raise RefusedError(Problem(code="RUN-103", what=f"there is no run named {name}", hint=hint))

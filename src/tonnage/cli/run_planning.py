@@ -41,9 +41,10 @@ class Planned:
 
     def lines(self) -> list[str]:
         """The plan in a few lines, as `run` shows it."""
+        from tonnage.cli.run_advising import lines_to_add
         from tonnage.cli.run_text import planned_lines
 
-        return planned_lines(self.plan)
+        return [*planned_lines(self.plan), *lines_to_add(self.run, self.folder)]
 
 
 def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) -> Planned:
@@ -72,16 +73,16 @@ def refuse_what_cannot_run(planned: Planned) -> None:
         return
     problems = [
         Problem(
-            code="RUN-004",
+            code="RUN-104",
             what=change.why or "it does not fit as it is",
             where=planned.file,
             hint=("change " if change.field else "") + ": ".join(filter(None, (change.what, change.effect))),
         )
         for change in verdict.changes
     ]
-    problems += [Problem(code="RUN-004", what=reason, where=planned.file) for reason in verdict.reasons]
+    problems += [Problem(code="RUN-104", what=reason, where=planned.file) for reason in verdict.reasons]
     hint = f"`tonnage plan {planned.file}` shows the whole plan"
-    raise RefusedError(*(problems or [Problem(code="RUN-004", what="it does not fit", hint=hint)]))
+    raise RefusedError(*(problems or [Problem(code="RUN-104", what="it does not fit", hint=hint)]))
 
 
 def _only_run(workloads: list[Workload], file: str) -> Workload:
@@ -92,7 +93,7 @@ def _only_run(workloads: list[Workload], file: str) -> Workload:
     hint = "one `tonnage run` starts one Run"
     if not runs and workloads:
         hint = f"`tonnage init --from {file}` makes a Run of this {workloads[0].kind}"
-    raise DocumentError(Problem(code="RUN-005", what=what, where=file, hint=hint))
+    raise DocumentError(Problem(code="RUN-105", what=what, where=file, hint=hint))
 
 
 def _cluster(on: str) -> KubeCluster:

@@ -40,7 +40,7 @@ def start(planned: Planned, store: Store) -> RunRecord:
 
         keep_code(store.folder, record.id, archive.content)
     for line in planned.lines():
-        store.tell(record.id, now, line.strip(), kind="planned")
+        store.tell(record.id, now, line.removeprefix("  "), kind="planned")
         planned.told.append(line)
     start_supervisor(store, record.id)
     return store.run(record.id)

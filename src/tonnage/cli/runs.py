@@ -144,7 +144,7 @@ def resume(run: str, detach: bool) -> int:
         return 0 if detach else follow(store, record, skip_first=len(store.moments(record.id)))
     if record.state == "finished":
         what = f"{record.name} has finished: there is nothing to resume"
-        raise RefusedError(Problem(code="RUN-006", what=what, hint="`tonnage run` begins anew"))
+        raise RefusedError(Problem(code="RUN-106", what=what, hint="`tonnage run` begins anew"))
     told = len(store.moments(record.id))
     store.reopen(record.id)
     keep_environment(store.folder, record.id)

@@ -79,7 +79,7 @@ def words_of(run: Run, size: Size) -> tuple[str, ...]:
     if not command:
         raise RefusedError(
             Problem(
-                code="RUN-010",
+                code="RUN-110",
                 what="there is nothing to run",
                 where="spec.command",
                 hint="say what to run, for example `command: python3 train.py`",
@@ -108,7 +108,7 @@ def folder_of(place: Place, setting: Setting) -> str:
         case "nfs":
             raise RefusedError(
                 Problem(
-                    code="RUN-011",
+                    code="RUN-111",
                     what=f"{place} is not mounted by Tonnage on this machine",
                     hint="mount it and name the folder instead, or run on a cluster with --on",
                 )
@@ -194,7 +194,7 @@ def secrets_of(setting: Setting) -> dict[str, str]:
     if missing:
         raise RefusedError(
             Problem(
-                code="RUN-012",
+                code="RUN-112",
                 what=f"{', '.join(missing)} is not set on this machine",
                 where="spec.secrets",
                 hint=f"export {missing[0]}=... before `tonnage run`; on a cluster it comes from the Secret",

@@ -52,7 +52,7 @@ class Store:
         except apsw.ConstraintError:
             raise RefusedError(
                 Problem(
-                    code="RUN-001",
+                    code="RUN-101",
                     what=f"a run named {name} is active already",
                     hint=f"`tonnage watch {name}` shows it, `tonnage stop {name}` ends it; "
                     "or give this one another metadata.name",
