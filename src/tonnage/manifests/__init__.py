@@ -12,8 +12,8 @@ what holds the pods, how they find each other, and what its API has no words for
 """
 
 from tonnage.manifests.choosing import Choice, choose_target
+from tonnage.manifests.expecting import expected_target
 from tonnage.manifests.facts import facts_of
-from tonnage.manifests.lacking import line_for
 from tonnage.manifests.planned import first_size, planned_of
 from tonnage.manifests.rendering import render
 from tonnage.manifests.request import (
@@ -28,5 +28,5 @@ from tonnage.manifests.request import (
 
 __all__ = [
     "Choice", "ClusterFacts", "CodeDelivery", "NodeTerm", "Planned", "RenderRequest", "Rendered", "TargetKind",
-    "choose_target", "facts_of", "first_size", "line_for", "planned_of", "render",
+    "choose_target", "expected_target", "facts_of", "first_size", "planned_of", "render",
 ]  # fmt: skip

@@ -60,7 +60,7 @@ def facts_of(snapshot: Snapshot, plan: Plan, *, served: Mapping[str, str] | None
     rdma = _rdma(nodes, plan)
     many = plan.workload.pods > 1
     return ClusterFacts(
-        served=dict(served if served is not None else _served(snapshot)),
+        served=dict(served if served is not None else served_by(snapshot)),
         gpu_terms=tuple(_lines(terms) for terms in _gpu_terms(snapshot, plan, labels.gpu or [])),
         spot_labels=tuple(labels.spot),
         near=tuple(key for key in NEAR if nodes and all(key in node.metadata.labels for node in nodes))
@@ -76,7 +76,7 @@ def facts_of(snapshot: Snapshot, plan: Plan, *, served: Mapping[str, str] | None
     )
 
 
-def _served(snapshot: Snapshot) -> dict[str, str]:
+def served_by(snapshot: Snapshot) -> dict[str, str]:
     """What could be listed, or exists and may not be listed."""
     found = {}
     for kind, (resource, version) in KINDS.items():

@@ -82,9 +82,3 @@ LACKS: dict[TargetKind, tuple[Lack, ...]] = {
         Lack("resize", "its controller makes plain pods once", _NEW_ATTEMPT),
     ),
 }  # fmt: skip
-
-
-def line_for(target: TargetKind) -> str:
-    """One line for a plan: the target and what it cannot say."""
-    lacks = LACKS[target]
-    return f"{target}; it cannot express {', '.join(lack.what for lack in lacks)} (docs/targets.md)"

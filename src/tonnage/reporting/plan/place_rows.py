@@ -24,6 +24,18 @@ def start_rows(view: PlanView) -> Iterator[Row]:
     yield Row("Starts", tuple(lines), state, mood)  # type: ignore[arg-type]
 
 
+def target_rows(view: PlanView) -> Iterator[Row]:
+    """The object it becomes, and what that has no words for."""
+    target = view.target
+    if target is None:
+        return
+    if not target.kind:
+        yield Row("Becomes", (target.why,), "refused", "bad")
+        return
+    lacks = f"it cannot express {', '.join(target.lacks)}: done instead, see docs/targets.md"
+    yield Row("Becomes", (f"{target.kind}: {target.why}", lacks))
+
+
 def wall_rows(view: PlanView) -> Iterator[Row]:
     order = {"never": 0, "wait": 1, "unknown": 2, "open": 3}
     walls = sorted(view.walls, key=lambda wall: order[wall.standing])

@@ -12,7 +12,7 @@ from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.cost_rows import cost_rows, risk_rows, time_rows
 from tonnage.reporting.plan.figures import gib
 from tonnage.reporting.plan.need_rows import change_rows, memory_rows, need_row, share_rows
-from tonnage.reporting.plan.place_rows import start_rows, wall_rows
+from tonnage.reporting.plan.place_rows import start_rows, target_rows, wall_rows
 from tonnage.reporting.plan.row import Mood, Row
 from tonnage.reporting.plan.views import PlanView
 
@@ -37,7 +37,14 @@ def rows(view: PlanView) -> list[list[Row]]:
         *(need_row(need, view.time) for need in view.needs),
         *share_rows(view.shares),
     ]
-    when = [*start_rows(view), *wall_rows(view), *time_rows(view.time), *cost_rows(view), *risk_rows(view)]
+    when = [
+        *start_rows(view),
+        *wall_rows(view),
+        *target_rows(view),
+        *time_rows(view.time),
+        *cost_rows(view),
+        *risk_rows(view),
+    ]
     rest = [*_parts(view), *_reasons(view), *_warnings(view), *_unknown(view)]
     return [paragraph for paragraph in (needs, when, rest) if paragraph]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.cluster.snapshot import Snapshot
+from tonnage.manifests.expecting import expected_target
 from tonnage.planning.answers import (
     Alternative,
     Fit,
@@ -29,6 +31,7 @@ from tonnage.reporting.plan.views import (
     RiskView,
     RunView,
     SharesView,
+    TargetView,
     TimeView,
     VerdictView,
 )
@@ -36,8 +39,8 @@ from tonnage.reporting.plan.views import (
 API_VERSION = "tonnage.dev/v1alpha1"
 
 
-def view_plan(plan: Plan) -> PlanView:
-    """A plan as people and programs read it."""
+def view_plan(plan: Plan, snapshot: Snapshot | None = None) -> PlanView:
+    """A plan as people and programs read it; with the cluster it was made for, also what the run becomes there."""
     return PlanView(
         api_version=API_VERSION,
         kind="Plan",
@@ -63,7 +66,13 @@ def view_plan(plan: Plan) -> PlanView:
         warnings=plan.warnings,
         unknown=plan.unknown,
         effective=plan.effective,
+        target=_target(plan, snapshot),
     )
+
+
+def _target(plan: Plan, snapshot: Snapshot | None) -> TargetView | None:
+    found = expected_target(plan, snapshot)
+    return None if found is None else TargetView(kind=found.kind, why=found.why, lacks=found.lacks)
 
 
 def headline(plan: Plan) -> str:

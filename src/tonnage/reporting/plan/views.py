@@ -167,6 +167,14 @@ class FitView(View, frozen=True):
     obstacles: tuple[str, ...]
 
 
+class TargetView(View, frozen=True):
+    """The Kubernetes object a run becomes; `kind` is empty where it is refused, and `why` says it."""
+
+    kind: str
+    why: str
+    lacks: tuple[str, ...]
+
+
 class PlanView(View, frozen=True):
     """Everything `tonnage plan` says."""
 
@@ -189,3 +197,4 @@ class PlanView(View, frozen=True):
     warnings: tuple[str, ...]
     unknown: tuple[Unknown, ...]
     effective: tuple[EffectiveValue, ...]
+    target: TargetView | None = None
