@@ -219,3 +219,59 @@ def test_one_endless_line_is_kept_in_part_only(tmp_path):
     assert (code, len(out)) == (0, 300 * 100000 + 5)
     assert agent.record["log"][-1] == "end"
     assert all(len(line) <= 2048 for line in agent.record["log"])
+
+
+class TestAsPid1:
+    """The agent as the first process of a container: nobody else reaps, and its end is everybody's."""
+
+    @pytest.fixture
+    def container(self):
+        enter = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        if os.geteuid() != 0 or subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+            pytest.skip("a process namespace of one's own needs root and unshare")
+        return enter
+
+    def start(self, container, tmp_path, *command: str) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TONNAGE_RECORD": str(tmp_path),
+            "TONNAGE_SOCKET": str(tmp_path / "s"), "TONNAGE_GRACE_SECONDS": "5",
+        }  # fmt: skip
+        agent = [python("")[0], "-m", "tonnage_agent", "run", "--", *command]
+        return subprocess.Popen([*container, *agent], env=environment, stdout=subprocess.PIPE)
+
+    def test_it_reaps_what_the_command_abandons(self, container, tmp_path):
+        script = (
+            "for i in 1 2 3 4 5; do (sh -c 'sleep 0.1' & ) ; done; sleep 1.5; "
+            "cat /proc/[0-9]*/stat | grep -c ') Z ' ; echo $PPID"
+        )
+        with self.start(container, tmp_path, "sh", "-c", script) as agent:
+            out, _ = agent.communicate(timeout=60)
+
+        assert (agent.returncode, out.split()) == (0, [b"0", b"1"])
+
+    def test_it_forwards_sigterm_though_pid_1_has_no_default_for_it(self, container, tmp_path):
+        script = READY + "signal.signal(15, lambda n, f: sys.exit(12))\ntime.sleep(60)"
+        with self.start(container, tmp_path, *python(script)) as agent:
+            assert agent.stdout.readline() == b"ready\n"
+            time.sleep(0.2)
+            (first,) = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
+            os.kill(int(first), signal.SIGTERM)
+            agent.communicate(timeout=60)
+
+        assert agent.returncode == 12
+
+    def test_its_sudden_death_takes_everybody_along_and_the_record_stays(self, container, tmp_path):
+        script = READY + "\nfor step in range(9**9): print('step', step, 'loss', 0.5, flush=True); time.sleep(0.05)"
+        with self.start(container, tmp_path, *python(script)) as agent:
+            record = tmp_path / "attempt-1/node-0/record.json"
+            for _ in range(400):
+                if record.exists() and '"step":' in record.read_text():
+                    break
+                agent.stdout.readline()
+            (first,) = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
+            (trainer,) = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+            os.kill(int(first), signal.SIGKILL)
+            agent.communicate(timeout=60)
+
+        assert not is_alive(int(trainer))
+        assert '"state":"running"' in record.read_text()
