@@ -49,6 +49,12 @@ def ended(seen: Evidence, *, later: float = 60, stopping: str = "", **more: Any)
         ("deadline", evidence(a_pod(exit_code=81), records={0: a_record(cause="deadline")})),
         ("budget", evidence(a_pod(exit_code=82), records={0: a_record(cause="budget")})),
         ("network", evidence(a_pod(exit_code=80), records={0: a_record(cause="preflight")})),
+        ("network", evidence(a_pod(exit_code=80))),
+        ("deadline", evidence(a_pod(exit_code=81))),
+        ("budget", evidence(a_pod(exit_code=82))),
+        ("code", evidence(a_pod(exit_code=83))),
+        ("preemption", evidence(a_pod(exit_code=0, disrupted="PreemptionByScheduler"))),
+        ("unknown", evidence(a_pod(exit_code=0), records={0: a_record(cause="terminated")})),
         ("unknown", evidence(a_pod(exit_code=143), records={0: a_record(cause="terminated")})),
         ("hang", evidence(a_pod(exit_code=143), stopped_by_us="hang")),
         ("stopped", evidence(a_pod(exit_code=143), stopped_by_us="stopped")),
@@ -107,6 +113,12 @@ def test_exit_0_is_finished_and_says_so_where_steps_are_missing() -> None:
     for last in (9, 10):  # counted from 0 or from 1
         done = ended(evidence(a_pod(exit_code=0)), progress=Progress(step=last, total=10))
         assert (done.summary, done.step) == ("", 10)
+
+
+def test_what_made_its_last_step_is_finished_even_if_it_was_being_drained() -> None:
+    seen = evidence(a_pod(exit_code=0, disrupted="EvictionByEvictionAPI"))
+    assert ended(seen, progress=Progress(step=10, total=10)).is_success
+    assert ended(seen, progress=Progress(step=5, total=10)).cause == "eviction"
 
 
 def test_a_child_that_was_oom_killed_on_the_way_does_not_undo_a_finished_run() -> None:

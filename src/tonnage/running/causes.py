@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.diagnosis.finding import Finding
 from tonnage.running.attempts import Cause
+from tonnage_agent.contract import EXIT_BUDGET, EXIT_DEADLINE
 
 _OF_CLASS: Mapping[str, Cause] = {
     "MEM-01": "host_oom",
@@ -81,9 +82,10 @@ def _deadline_or_budget(finding: Finding, evidence: Evidence) -> Cause | None:
     if finding.code != "PRE-07":
         return None
     said = {str(record.get("cause", "")) for record in evidence.records.values()}
-    if "budget" in said:
+    text = "\n".join(line.text for line in finding.evidence)
+    if "budget" in said or f"exitCode: {EXIT_BUDGET}" in text:
         return "budget"
-    is_deadline = "deadline" in said or any("eadline" in line.text for line in finding.evidence)
+    is_deadline = "deadline" in said or "eadline" in text or f"exitCode: {EXIT_DEADLINE}" in text
     return "deadline" if is_deadline else "unknown"
 
 

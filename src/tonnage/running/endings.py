@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tonnage.cluster.messages.disruption import DISRUPTION_TARGET
 from tonnage.diagnosis.boxes import boxes_of
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import Evidence
@@ -44,10 +45,12 @@ def ending_of(
     finding = classify(evidence)
     facts = Facts(attempt, observation, evidence, now, series or {})
     if has_exited_well(evidence):
-        if finding.code not in _OOM_CODES:
-            return _ending(facts, None, "", _how_it_finished(facts))
+        is_oom = finding.code in _OOM_CODES
         if facts.is_complete:
-            return _ending(facts, None, "", "all steps were made; a child process was OOM-killed on the way")
+            remark = "all steps were made; a child process was OOM-killed on the way" if is_oom else ""
+            return _ending(facts, None, "", remark)
+        if not is_oom and not was_interrupted(evidence):
+            return _ending(facts, None, "", _how_it_finished(facts))
     if finding.confidence < SURE and not _has_settled(observation, evidence, now):
         return None
     cause = cause_of(finding, evidence)
@@ -69,6 +72,18 @@ def has_exited_well(evidence: Evidence) -> bool:
         return is_complete or _records_say_so(evidence)
     return all(codes and all(code == 0 for code in codes) for codes in ends) and not any(
         pod.phase == "Failed" or pod.reason == "Evicted" for pod in seen
+    )
+
+
+def was_interrupted(evidence: Evidence) -> bool:
+    """Whether somebody ended it: a script that saves and exits 0 on SIGTERM has not finished."""
+    disrupted = any(
+        each.get("type") == DISRUPTION_TARGET and each.get("status") == "True"
+        for pod in evidence.pods
+        for each in pod.conditions
+    )
+    return disrupted or any(
+        box.record.cause in ("terminated", "deadline", "budget") for box in boxes_of(evidence)
     )
 
 
@@ -121,7 +136,7 @@ def _ending(
 
 
 def _how_it_finished(facts: Facts) -> str:
-    if facts.total is None or facts.step is None or facts.is_complete:
+    if facts.total is None or facts.step is None:
         return ""
     return f"the command exited 0 after {facts.step:,} of {facts.total:,} steps"
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tonnage.diagnosis.boxes import Box
 from tonnage.diagnosis.finding import Line
-from tonnage.diagnosis.rules import Family, Sign, Tier
+from tonnage.diagnosis.rules import Family, Sign, Tier, rule
 from tonnage.diagnosis.statements import View
 from tonnage.units import format_bytes
+from tonnage_agent.contract import EXIT_AGENT, EXIT_BUDGET, EXIT_DEADLINE, EXIT_PREFLIGHT
 
 _SPIKE_PHASES = frozenset(("load", "checkpoint", "eval", "evaluation", "preprocess", "shuffle", "cache"))
 _OF_CAUSE: Mapping[str, tuple[str, Tier, float]] = {
@@ -117,4 +118,13 @@ def _source(box: Box) -> str:
     return f"agent record of node {box.node}"
 
 
-FAMILY = Family(signs=signs)
+FAMILY = Family(
+    # The agent's own exit codes, where its record is lost.
+    rules=(
+        rule("NET-04", Tier.EXIT, 0.8, rf"exitCode: {EXIT_PREFLIGHT}\b"),
+        rule("PRE-07", Tier.EXIT, 0.85, rf"exitCode: {EXIT_DEADLINE}\b"),
+        rule("PRE-07", Tier.EXIT, 0.85, rf"exitCode: {EXIT_BUDGET}\b"),
+        rule("SCH-07", Tier.EXIT, 0.8, rf"exitCode: {EXIT_AGENT}\b"),
+    ),
+    signs=signs,
+)
