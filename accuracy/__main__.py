@@ -96,7 +96,8 @@ def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
         "What the sets are worth: constants of the time model were fitted to `calibration` only, but rules of memory "
         "and the form of the time model were found by looking at `calibration` and `report` alike. `unseen` "
         "was predicted, and the predictions committed (accuracy/predictions), before it was measured; nothing was "
-        "changed after.",
+        "changed after. `fresh` and `held` are steps of other kinds, predicted and committed before they were measured "
+        "as well: rules were mended afterwards for what `fresh` showed, and nothing was for `held`.",
         "",
         "## Exact mode, every configuration",
         "",
@@ -104,7 +105,7 @@ def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
         *(line(each) for each in exact),
         "",
     ]
-    for half in ("calibration", "report", "unseen"):
+    for half in ("calibration", "report", "unseen", "fresh", "held"):
         chosen = [each for each in exact if each.row["half"] == half]
         if chosen:
             lines += [half, summary(chosen), ""]

@@ -1,6 +1,7 @@
 """The measured set as shape mode is asked about it: a config.json or torchvision's name, and a recipe.
 
 Only configurations that a shape can describe are here: Hugging Face's and torchvision's own models without changes.
+Files of `fresh_` and `new_` steps hold what differs from the library's defaults, those of `hf_` steps all of it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ LANGUAGE: dict[str, Recipe] = {
     "hf_mixtral_amp": Recipe(4, 1024),
     "hf_olmoe_amp": Recipe(4, 1024),
     "hf_vit_large_bf16": Recipe(48, image=224, precision="bf16"),
+    "fresh_qwen3_logged": Recipe(4, 1152, precision="bf16", checkpointing="full", accumulation=3),
+    "fresh_gemma3_amp": Recipe(3, 1536),
+    "fresh_mistral_window_padded": Recipe(6, 1536, precision="bf16"),
+    "fresh_qwen3_moe_amp": Recipe(4, 1152, checkpointing="full", accumulation=2),
+    "fresh_bert_masks_sgd": Recipe(28, 320, optimizer="sgdm"),
+    "new_pythia_amp": Recipe(6, 1024),
+    "new_opt_fp32": Recipe(6, 640, precision="fp32"),
 }
 
 VISION: dict[str, tuple[str, Recipe]] = {
@@ -51,6 +59,12 @@ VISION: dict[str, tuple[str, Recipe]] = {
     "densenet121_fp32": ("densenet121", Recipe(64, image=224, precision="fp32", optimizer="sgdm")),
     "swin_t_amp": ("swin_t", Recipe(64, image=224)),
     "vgg16_amp": ("vgg16", Recipe(64, image=224, optimizer="sgdm")),
+    "fresh_googlenet_fp32": ("googlenet", Recipe(96, image=224, precision="fp32", optimizer="sgdm")),
+    "fresh_resnext50_bf16": ("resnext50_32x4d", Recipe(96, image=224, precision="bf16", optimizer="sgdm")),
+    "fresh_shufflenet_zeroed": ("shufflenet_v2_x2_0", Recipe(192, image=224, precision="amp-fp16")),
+    "fresh_maxvit_amp": ("maxvit_t", Recipe(24, image=224)),
+    "new_resnet34_amp": ("resnet34", Recipe(192, image=224, optimizer="sgdm")),
+    "new_wide_resnet50_fp32": ("wide_resnet50_2", Recipe(64, image=224, precision="fp32", optimizer="sgdm")),
 }
 
 
