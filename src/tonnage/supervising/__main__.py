@@ -25,9 +25,14 @@ def main(arguments: list[str]) -> int:
         return 0
     store = Store(folder)
     try:
-        record = store.run(run_id)
-        place, policies = place_of(record, folder), policies_of(record)
-        Supervisor(store, place, policies, SystemClock(), run_id).watch()
+        while True:
+            record = store.run(run_id)
+            place, policies = place_of(record, folder, store), policies_of(record)
+            Supervisor(store, place, policies, SystemClock(), run_id).watch()
+            lock.release()
+            # Resumed while we were leaving: whoever wanted to take it up found the lock held, and went.
+            if not store.run(run_id).is_active or not lock.take():
+                break
     except TonnageError as error:
         _end(store, run_id, error.problem.what)
         print(error, file=sys.stderr)
