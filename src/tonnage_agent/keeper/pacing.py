@@ -30,10 +30,11 @@ class Pace:
         self._since = now
         self._took: deque[float] = deque(maxlen=3)
         self._failures = 0
+        self.interval = self._next_interval()
+        """Seconds from the last save to the next."""
 
-    @property
-    def interval(self) -> float:
-        """Seconds from the last save to the next. The first of an optimum comes early: it measures, and proves."""
+    def _next_interval(self) -> float:
+        """The first of an optimum comes early: it measures, and proves."""
         if self._failures:
             longest = SHORTEST * 10 if self._rule.every is None else max(self._rule.every, _RETRY_SECONDS)
             return min(_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 20), longest)
@@ -59,8 +60,10 @@ class Pace:
         """A save ended well."""
         self._since, self._failures = now, 0
         self._took.append(seconds)
+        self.interval = self._next_interval()
 
     def failed(self, now: float) -> None:
         """A save failed: try again sooner than the interval, but not at every step."""
         self._since = now
         self._failures += 1
+        self.interval = self._next_interval()

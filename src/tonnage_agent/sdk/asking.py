@@ -7,6 +7,7 @@ handler stands only while there are steps: before and after, SIGTERM ends the pr
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from pathlib import Path
@@ -14,6 +15,8 @@ from types import FrameType
 from typing import Any
 
 from tonnage_agent.keeper.clock import Clock
+
+_LOOK_SECONDS = 0.05
 
 
 class Signals:
@@ -54,25 +57,27 @@ class Signals:
 
 
 class Control:
-    """The agent's file: one `stat` a look, read only when it was replaced."""
+    """The agent's file: one `stat` a look, not more than twenty looks a second, read only when it was replaced."""
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path) if path else None
+        self._path = path
+        self._not_before = 0.0
         self._seen: tuple[int, int, int] | None = None
         self._saves_done = 0
         self._saves = 0
         self.stop = ""
 
-    def look(self) -> None:
+    def look(self, now: float) -> None:
         """Read it again if it has changed."""
-        if self._path is None:
+        if not self._path or now < self._not_before:
             return
+        self._not_before = now + _LOOK_SECONDS
         try:
-            stat = self._path.stat()
+            stat = os.stat(self._path)
             seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
             if seen == self._seen:
                 return
-            values = json.loads(self._path.read_text(encoding="utf-8"))
+            values = json.loads(Path(self._path).read_text(encoding="utf-8"))
             self._seen = seen
         except (OSError, ValueError):
             return  # absent, or not there yet: nothing asked

@@ -37,6 +37,7 @@ from tonnage_agent.sdk.settings import Settings
 
 Item = TypeVar("Item")
 _KINDS = ("data", "collective")
+_NOTHING = Verdict()
 
 
 class Run:
@@ -74,8 +75,12 @@ class Run:
         self._asked_step = -1
         self._total: int | None = None
         self._counted = -1
+        self._quiet_step = -1
         self._last_step_at = 0.0
         self._has_told_no_place = False
+        self._has_limits = settings.probe_steps is not None or (
+            settings.deadline is not None and not settings.control
+        )
 
     # -- resuming
 
@@ -235,13 +240,14 @@ class Run:
 
     def loading(self, batches: Iterable[Item]) -> Iterator[Item]:
         """The same batches; the time they take to come is counted as waiting for data."""
-        iterator = iter(batches)
+        iterator, clock = iter(batches), time.perf_counter
         while True:
-            with self.waiting("data"):
-                try:
-                    batch = next(iterator)
-                except StopIteration:
-                    return
+            began = clock()
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            self._waited["data"] = self._waited.get("data", 0.0) + clock() - began
             yield batch
 
     # -- what others ask of it
@@ -318,12 +324,26 @@ class Run:
         """Decided alone, or taken from the last agreement of all ranks."""
         ranks = self.ranks
         if ranks.world == 1 or not ranks.can_agree:
-            return decide(self._moment(step))
+            return _NOTHING if self._is_quiet(step) else decide(self._moment(step))
         if self._agreement.is_for(step):
             return self._agreement.verdict
         if sharded:
             return self._agreement.reach(ranks, step, self._moment(step))
         return Verdict() if self._agreement.is_used else decide(self._moment(step))
+
+    def _is_quiet(self, step: int) -> bool:
+        """Whether nothing at all is asked after this step: true of almost every one, so it must cost nothing."""
+        if self._signals.received_at is not None or self._has_limits or step + 1 == self._total:
+            return False
+        if self._quiet_step == step:  # looked a moment ago, for the same step
+            return True
+        control, now = self._control, self.clock.elapsed()
+        control.look(now)
+        is_due = self._keeper is not None and self._pace.is_due(now)
+        if control.stop or control.wants_save or is_due:
+            return False
+        self._quiet_step = step
+        return True
 
     def _agree_before(self, step: int) -> None:
         """Let all ranks agree on what happens after the step that begins now."""
@@ -333,7 +353,7 @@ class Run:
 
     def _moment(self, step: int) -> Moment:
         now = self.clock.elapsed()
-        self._control.look()
+        self._control.look(now)
         grace = self.settings.grace_seconds
         signalled = self._signals.received_at
         is_alone = self.settings.deadline is not None and not self.settings.control

@@ -163,6 +163,7 @@ def test_the_agent_asks_for_a_save_by_its_control_file(tmp_path: Path) -> None:
     script = a_script(tmp_path / "c", {"TONNAGE_CONTROL": str(control)}, every=9999, keep=9)
 
     for step in script.run.steps(9, save=b"x"):
+        script.clock.passed += 1
         if step == 2:
             control.write_text('{"save": 1}')
         if step == 5:
@@ -180,6 +181,7 @@ def test_the_agent_asks_for_a_stop_by_its_control_file(tmp_path: Path, reason: s
 
     with pytest.raises(SystemExit) as ended:  # noqa: PT012 - a loop is what ends
         for step in script.run.steps(9, save=b"x"):
+            script.clock.passed += 1
             if step == 2:
                 control.write_text(json.dumps({"save": 0, "stop": reason}))
 
