@@ -39,6 +39,26 @@ def test_memory_at_its_limit_and_a_kill_nobody_explains_is_out_of_memory() -> No
     assert classify(evidence(a_pod(exit_code=1), records={0: full})).code != "MEM-01"
 
 
+def test_a_counted_kill_is_its_own_walls_where_the_peak_reached_it_and_the_nodes_where_it_never_did() -> None:
+    def code(peak: int) -> str:
+        record = a_record(usage=peak, kills=1)
+        record["memory"]["needed"] = 10 * GIB  # the last sample, before the spike
+        return classify(evidence(a_pod(exit_code=137), records={0: record})).code
+
+    assert code(64 * GIB) == "MEM-01"
+    assert code(20 * GIB) == "MEM-02"
+
+
+def test_page_cache_at_the_limit_is_not_memory_at_the_limit() -> None:
+    def code(needed: int) -> str:
+        record = a_record(usage=64 * GIB)
+        record["memory"]["needed"] = needed
+        return classify(evidence(a_pod(exit_code=137), records={0: record})).code
+
+    assert code(60 * GIB) == "MEM-01"
+    assert code(20 * GIB) == "UNKNOWN"
+
+
 def test_a_kill_with_memory_far_from_its_limit_is_not_called_oom_even_if_the_launcher_saw_minus_nine() -> (
     None
 ):

@@ -24,6 +24,8 @@ class Box:
     record: Record
     usage: int | None
     """Bytes of RAM, now or at most."""
+    needed: int | None
+    """The same without what the kernel could have given back (page cache): what an OOM kill is about."""
     limit: int | None
     oom_kills: int
     growth_per_second: float | None
@@ -37,9 +39,11 @@ class Box:
     saved: dt.datetime | None
     """The newest whole checkpoint: its step and when it was written."""
 
-    def is_near_limit(self, share: float = 0.95) -> bool:
-        """Whether usage or peak came within reach of the limit."""
-        return bool(self.limit and self.usage is not None and self.usage >= share * self.limit)
+    @property
+    def fullness(self) -> float | None:
+        """How much of the limit was really needed; page cache counts only where nothing tells it apart."""
+        held = self.needed if self.needed is not None else self.usage
+        return held / self.limit if self.limit and held is not None else None
 
     @property
     def lived_seconds(self) -> float:
@@ -61,6 +65,7 @@ def _box(node: int, raw: Mapping[str, Any]) -> Box:
         node=node,
         record=record,
         usage=max((each for each in amounts if each is not None), default=None),
+        needed=_whole(memory.get("needed")),
         limit=_whole(memory.get("limit")),
         oom_kills=_whole(memory.get("oomKills")) or 0,
         growth_per_second=_number(memory.get("growthPerSecond")),

@@ -87,3 +87,5 @@ class Evidence:
     """`stopped`, `deadline`, `budget`, ... where the supervisor itself ended it."""
     missing: tuple[str, ...] = ()
     """What could not be gathered, and why."""
+    is_final: bool = False
+    """Nothing more will come: who watched the end has written all of it down, as on this machine."""

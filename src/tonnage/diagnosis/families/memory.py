@@ -137,9 +137,10 @@ def says_no_oom(view: View) -> bool:
     seen = [box for box in view.boxes if box.usage is not None]
     if not seen:
         return bool(_NOT_FULL.search(view.text))
-    return not any(box.oom_kills or box.is_near_limit() for box in seen)
+    return not any(box.oom_kills or (box.fullness or 0.0) >= _NEAR for box in seen)
 
 
+_NEAR = 0.95
 _NOT_FULL = re.compile(r'"?OOMKilled"?: false')
 
 

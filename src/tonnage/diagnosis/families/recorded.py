@@ -25,6 +25,8 @@ _OF_CAUSE: Mapping[str, tuple[str, Tier, float]] = {
 }
 _KILLED = 137
 _FULL = 0.97
+_NEARLY_FULL = 0.9
+"""Enough where page cache is told apart: the last sample is a moment older than the kill."""
 _WELL_BELOW = 0.8
 _MUCH = 0.05
 """Growth over its life that is worth a word, as a share of the limit."""
@@ -54,7 +56,7 @@ def _of_cause(box: Box) -> Iterator[Sign]:
 
 
 def _of_memory(view: View, box: Box) -> Iterator[Sign]:
-    is_full = box.is_near_limit(_FULL)
+    is_full = (box.fullness or 0.0) >= (_FULL if box.needed is None else _NEARLY_FULL)
     if not box.oom_kills and not (is_full and _was_killed(view, box)):
         return
     lines = [Line(_source(box), _usage_text(box))]
@@ -105,7 +107,7 @@ def _was_killed(view: View, box: Box) -> bool:
 
 
 def _is_well_below(box: Box) -> bool:
-    """Whether usage is known to have been well below the limit (or there was none): then it was not its own wall."""
+    """Whether even its peak is known to have been well below the limit (or there was none): not its own wall."""
     return box.usage is not None and (box.limit is None or box.usage < _WELL_BELOW * box.limit)
 
 
