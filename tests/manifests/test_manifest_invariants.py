@@ -212,6 +212,39 @@ def test_ranks_add_up(made: tuple[Case, Rendered]) -> None:
         assert len(said["TONNAGE_PEERS"].split(",")) == case.spec["nodes"]
 
 
+@quick
+@given(renderings())
+def test_no_pod_has_what_reviewers_of_training_manifests_look_for(made: tuple[Case, Rendered]) -> None:
+    case, rendered = made
+    for template, _ in templates(rendered):
+        pod = template["spec"]
+        assert not pod.get("hostIPC")
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["terminationGracePeriodSeconds"] >= 30
+        assert pod["priorityClassName"] == case.spec["priority"]
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert ("nvidia.com/gpu" in {each["key"] for each in pod.get("tolerations", [])}) == bool(
+            case.spec["gpus"]
+        )
+        for container in containers(template):
+            assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+            assert "ephemeral-storage" in container["resources"]["limits"]
+            assert not {"livenessProbe", "readinessProbe", "startupProbe", "resizePolicy"} & set(container)
+
+
+@quick
+@given(renderings())
+def test_finished_objects_are_kept_and_then_removed(made: tuple[Case, Rendered]) -> None:
+    """By the cluster itself, but for a TrainJob, which could start again."""
+    _, rendered = made
+    spec = rendered.workload["spec"]
+    said = spec.get("ttlSecondsAfterFinished") or spec.get("runPolicy", {}).get("ttlSecondsAfterFinished")
+    assert (said is None) == (rendered.target == "TrainJob")
+    assert said is None or said >= 3600
+
+
 def _policies(item: Any) -> list[dict[str, Any]]:
     if isinstance(item, dict):
         own = [item["podFailurePolicy"]] if "podFailurePolicy" in item else []
