@@ -30,6 +30,18 @@ class PlaceError(KeeperError):
     """The place cannot be read or written at all."""
 
 
+def unreadable(path: object, error: OSError) -> KeeperError:
+    """What a file that cannot be read means: damage, which older checkpoints make good, or a place we may not enter.
+
+    Taking the second for the first would begin the training anew because of a wrong user id.
+    """
+    if error.errno in (errno.EACCES, errno.EPERM, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN):
+        return PlaceError(
+            f"{path} cannot be read ({error}); nothing was begun anew, correct the place and try again"
+        )
+    return TornCheckpoint(f"{path} cannot be read: {error}")
+
+
 def why_it_failed(error: BaseException) -> str:
     """The cause in words; a full disk is the one people meet, so it is named."""
     number = getattr(error, "errno", None)

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tonnage_agent.keeper.failing import PlaceError, SaveFailed, TornCheckpoint
+from tonnage_agent.keeper.failing import PlaceError, SaveFailed, TornCheckpoint, unreadable
 from tonnage_agent.keeper.hashing import check_files, hash_files
 from tonnage_agent.keeper.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from tonnage_agent.keeper.naming import Name, parse_label, parse_name
@@ -58,7 +58,7 @@ class FolderPlace:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise TornCheckpoint("it has no manifest") from error
         except OSError as error:
-            raise TornCheckpoint(f"its manifest cannot be read: {error}") from error
+            raise unreadable(self.root / str(name) / MANIFEST, error) from error
         return read_manifest(content)
 
     def fetch(self, name: Name, manifest: Manifest, *, check: bool = True) -> Path:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, TypeVar
 
-from tonnage_agent.keeper.failing import TornCheckpoint
+from tonnage_agent.keeper.failing import TornCheckpoint, unreadable
 from tonnage_agent.keeper.manifest import FileEntry
 
 _CHUNK = 1 << 20
@@ -62,7 +62,7 @@ def check_files(
         except (NotADirectoryError, IsADirectoryError) as error:
             raise TornCheckpoint(f"{expected.path} is not a file") from error
         except OSError as error:
-            raise TornCheckpoint(f"{expected.path} cannot be read: {error}") from error
+            raise unreadable(path, error) from error
 
     _each(check, list(files))
 

@@ -23,7 +23,7 @@ from tonnage_agent.keeper.manifest import MANIFEST, FileEntry, Manifest
 from tonnage_agent.keeper.naming import Name, draft_label
 from tonnage_agent.keeper.port import Draft, Place
 from tonnage_agent.keeper.pruning import prunable
-from tonnage_agent.keeper.writing import Dump, write_state
+from tonnage_agent.keeper.writing import Dump, UnwritableState, write_state
 
 _LOOKS = 8
 """How often to look again where another writer removed the checkpoint that was being read."""
@@ -75,7 +75,7 @@ class Keeper:
         except BaseException as error:
             if draft is not None:
                 draft.discard()
-            if isinstance(error, Exception) and not isinstance(error, TypeError):
+            if isinstance(error, Exception) and not isinstance(error, UnwritableState):
                 raise self.failed(step, why_it_failed(error)) from error
             raise
         self.prune(made.name)

@@ -18,6 +18,10 @@ STATE_FILE = "state"
 Dump = Optional[Callable[[Any, Path], Any]]
 
 
+class UnwritableState(TypeError):  # noqa: N818 - what it is
+    """A state nobody knows how to write: a mistake of the script, not of the place."""
+
+
 def write_state(state: Any, folder: Path, dump: Dump = None) -> None:
     """Write the state into the folder, by whatever kind it is."""
     if dump is not None:
@@ -32,7 +36,7 @@ def write_state(state: Any, folder: Path, dump: Dump = None) -> None:
         for name, content in state.items():
             _write_named(folder, str(name), content)
     else:
-        raise TypeError(
+        raise UnwritableState(
             f"a checkpoint cannot be made of {type(state).__name__} alone: give bytes, a dict of bytes, a function "
             "that writes into a folder, or say how it is written, such as dump=torch.save"
         )

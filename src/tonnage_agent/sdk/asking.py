@@ -27,6 +27,7 @@ class Signals:
         self._previous: Any = None
         self._depth = 0
         self._is_alone = False
+        self._owner = os.getpid()
         self.received_at: float | None = None
 
     def listen(self, *, alone: bool = False) -> None:
@@ -41,6 +42,10 @@ class Signals:
             self._is_alone = alone
             self._previous = signal.signal(signal.SIGTERM, self._received)
 
+    @property
+    def is_listening(self) -> bool:
+        return self._depth > 0
+
     def leave(self) -> None:
         """Give SIGTERM back to who had it."""
         if self._depth and threading.current_thread() is threading.main_thread():
@@ -50,6 +55,10 @@ class Signals:
                 signal.signal(signal.SIGTERM, previous)
 
     def _received(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._owner:  # a forked worker (of a data loader, say) is not ours to keep alive
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
         if self.received_at is None:
             self.received_at = self._clock.elapsed()
         if callable(self._previous) and not self._is_alone:

@@ -76,6 +76,7 @@ class Run:
         self._total: int | None = None
         self._counted = -1
         self._quiet_step = -1
+        self._listens_by_hand = False
         self._last_step_at = 0.0
         self._has_told_no_place = False
         self._has_limits = settings.probe_steps is not None or (
@@ -138,14 +139,22 @@ class Run:
 
     def step(self, step: int, total: int | None = None, loss: float | None = None) -> None:
         """Tell one step, in a loop that is not `steps`; from the first on, SIGTERM is heard."""
-        if self._num_done == 0:
+        if self._num_done == 0 and not self._signals.is_listening:
             self._signals.listen()
+            self._listens_by_hand = True
         now = self.clock.elapsed()
         seconds = now - self._last_step_at if self._num_done else None
         self._last_step_at = now
         if loss is not None:
             self.note(loss=loss)
-        self._finish(step, total if total is not None else self._total, seconds)
+        self._total = total if total is not None else self._total
+        self._finish(step, self._total, seconds)
+
+    def finish(self) -> None:
+        """The loop is over, where it is not `steps`: SIGTERM ends the script at once again."""
+        if self._listens_by_hand:
+            self._listens_by_hand = False
+            self._signals.leave()
 
     def note(self, *, loss: float | None = None) -> None:
         """What the next step's message carries; give plain numbers, a GPU tensor would make the GPU wait."""
@@ -155,6 +164,8 @@ class Run:
         """End the script if somebody asked for it; for loops that are not `steps`, called between two steps."""
         verdict = self._verdict(step)
         if not verdict.stop:
+            if step + 1 == self._total:
+                self.finish()
             return
         if self._asked_step < step and self._saves_by_hand and not verdict.is_late:
             return  # the script saves at moments of its own: it is given the time that is left

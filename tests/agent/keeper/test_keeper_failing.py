@@ -118,3 +118,35 @@ def test_files_of_a_state_cannot_lie_elsewhere(tmp_path: Path, name: str) -> Non
 def test_a_step_is_a_whole_number(tmp_path: Path, step: object) -> None:
     with pytest.raises(TypeError, match="a whole number from 0"):
         a_keeper(tmp_path).save(step, b"x")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody who may not read")
+def test_a_place_we_may_not_read_is_an_error_and_never_a_new_beginning(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+    made = a_keeper(tmp_path / "ckpt").save(1, b"x")
+    (made / "state").chmod(0o600)
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom tonnage_agent.keeper import Keeper, PlaceError\n"
+        "from tonnage_agent.keeper.folder import FolderPlace\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "try:\n    Keeper(FolderPlace(Path(sys.argv[1])), attempt=2).newest()\n"
+        "except PlaceError as error:\n    print(error)\n"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "ckpt")],
+        env={"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "Permission denied" in ended.stdout
+    assert "nothing was begun anew" in ended.stdout
+
+
+def test_a_mistake_in_the_scripts_own_function_is_a_failed_save_like_any_other(tmp_path: Path) -> None:
+    with pytest.raises(SaveFailed, match="TypeError: not serializable"):
+        a_keeper(tmp_path).save(1, lambda _: (_ for _ in ()).throw(TypeError("not serializable")))

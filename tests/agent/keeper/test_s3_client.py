@@ -218,3 +218,40 @@ def test_an_endpoint_that_is_none_is_refused(endpoint: str) -> None:
 def through(bucket: Bucket, proxy: Proxy, staging: Path) -> BucketPlace:
     client = bucket.client(AWS_ENDPOINT_URL=proxy.url)
     return BucketPlace(client, Staging(client.url, staging))
+
+
+def test_a_training_script_that_keeps_its_state_in_a_bucket_survives_kills(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    import random
+    import subprocess
+    import sys
+    import time
+
+    example = Path(__file__).parents[3] / "examples" / "sdk-python"
+    environment = {
+        **os.environ,
+        **bucket.environment,
+        "TONNAGE_CHECKPOINTS": f"s3://{bucket.name}/run/ckpt",
+        "TONNAGE_CHECKPOINT_EVERY": "0",
+        "TMPDIR": str(tmp_path),
+    }
+    chance = random.Random(5)
+    command = [sys.executable, str(example / "train.py")]
+    for _ in range(3):
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5 + chance.random())
+        process.kill()
+        process.communicate()
+
+    ended = subprocess.run(
+        command,
+        env={**environment, "TONNAGE_CHECKPOINT_EVERY": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ended.stdout == (example / "expected.txt").read_text()
+    assert "resumed from step" in ended.stderr
+    assert not list(tmp_path.rglob("save-*"))  # what killed processes had staged is gone

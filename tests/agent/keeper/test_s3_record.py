@@ -13,7 +13,12 @@ SOURCES = Path(__file__).parents[3] / "src"
 
 def run_agent(environment: dict[str, str], place: str, *command: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TONNAGE_", "AWS_"))}
-    settings = {"TONNAGE_RECORD": place, "TONNAGE_ATTEMPT": "2", "TONNAGE_NODE": "1", "TONNAGE_SAMPLE_SECONDS": "0.1"}
+    settings = {
+        "TONNAGE_RECORD": place,
+        "TONNAGE_ATTEMPT": "2",
+        "TONNAGE_NODE": "1",
+        "TONNAGE_SAMPLE_SECONDS": "0.1",
+    }
     return subprocess.run(
         [sys.executable, "-m", "tonnage_agent", "run", "--", *command], capture_output=True, text=True, check=False,
         env={**kept, **environment, **settings, "PYTHONPATH": str(SOURCES)}, timeout=120,
@@ -21,7 +26,9 @@ def run_agent(environment: dict[str, str], place: str, *command: str) -> subproc
 
 
 def test_record_and_samples_are_in_the_bucket(bucket):
-    finished = run_agent(bucket.environment, f"s3://{bucket.name}/runs/a", "sh", "-c", "echo hello; sleep 0.6; exit 3")
+    finished = run_agent(
+        bucket.environment, f"s3://{bucket.name}/runs/a", "sh", "-c", "echo hello; sleep 0.6; exit 3"
+    )
 
     folder = bucket.folder / "runs/a/attempt-2/node-1"
     record = json.loads((folder / "record.json").read_bytes())

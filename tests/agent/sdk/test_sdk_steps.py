@@ -318,3 +318,37 @@ def test_a_sharded_save_of_ranks_that_cannot_talk_is_refused_with_what_to_do(tmp
 
     with pytest.raises(Exception, match=r"torch\.distributed\.init_process_group"):
         script.run.save(1, b"x", sharded=True)
+
+
+def test_a_loop_by_hand_hears_sigterm_from_its_first_step_to_its_last(tmp_path: Path) -> None:
+    script = a_script(tmp_path, every=9999)
+    run = script.run
+
+    for step in range(3):
+        run.step(step, total=3)
+        assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
+        run.save_if_due(step, b"x")
+        run.end_if_asked(step)
+
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert saved_steps(tmp_path) == [2]
+
+
+def test_steps_without_numbers_are_counted() -> None:
+    run = a_script().run
+
+    assert [run.count() for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_forked_worker_is_ended_by_sigterm_as_if_nobody_listened(tmp_path: Path) -> None:
+    script = a_script(tmp_path)
+    for _ in script.run.steps(1):
+        worker = os.fork()
+        if worker == 0:
+            signal.pause()
+            os._exit(7)
+        os.kill(worker, signal.SIGTERM)
+        _, status = os.waitpid(worker, 0)
+
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGTERM
