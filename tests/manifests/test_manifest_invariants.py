@@ -76,7 +76,7 @@ def renderings(draw: st.DrawFn) -> tuple[Case, Rendered]:
     return case, render(replace(case.request(), size=size))
 
 
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @quick

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,8 +141,3 @@ def _own(name: str) -> Entry:
 
 def _plain(name: str, value: str) -> Entry:
     return {"name": name, "value": value}
-
-
-def by_name(entries: list[Entry]) -> Mapping[str, Entry]:
-    """Variables by name; a later one replaces an earlier one in its place."""
-    return {entry["name"]: entry for entry in entries}
