@@ -17,7 +17,7 @@ from tonnage.cluster.admission.quota import pod_meets
 from tonnage.cluster.objects.node import Node
 from tonnage.cluster.objects.pod import Container, Pod
 from tonnage.cluster.objects.policy import LimitRange, ResourceQuota
-from tonnage.cluster.objects.storage import PersistentVolume, PersistentVolumeClaim
+from tonnage.cluster.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tonnage.cluster.resources import pod_requests
 from tonnage.cluster.scheduling import Stopped
 from tonnage.cluster.scheduling.cycle import filter_nodes, prepare
@@ -32,6 +32,7 @@ from tonnage.running.attempts import Size
 from tonnage.running.observing import Bounds
 from tonnage.units import try_quantity
 
+STORAGE = "storage.k8s.io/v1"
 HOLDS_SECONDS = 60.0
 LOOK_INTO = 3
 """So many of the largest nodes are asked for their daemons."""
@@ -74,6 +75,8 @@ class Bounder:
         except TonnageError:
             return []  # not for us to see: quota and limit range still hold
         cycle = prepare(facts_of(pod), view)
+        if isinstance(cycle, Stopped):  # a claim that cannot be judged: any node might hold its volume
+            cycle = prepare(facts_of(replace(pod, spec=replace(pod.spec, volumes=()))), view)
         if isinstance(cycle, Stopped):
             return []
         names = {info.name for info in filter_nodes(cycle).feasible}
@@ -116,7 +119,11 @@ class Bounder:
             )
             if bound is not None:
                 volumes[claim.spec.volume_name] = decode_object(bound, PersistentVolume)
-        return Storage(claims=claims, volumes=volumes)
+        try:
+            classes = [decode_object(each, StorageClass) for each in self._api.objects(STORAGE, "StorageClass")]
+        except TonnageError:
+            classes = []
+        return Storage(claims=claims, volumes=volumes, classes={each.metadata.name: each for each in classes})
 
     def _quotas(self, pod: Pod) -> list[Wall]:
         """What a quota leaves for each pod, with what the run's own pods hold now counted as free."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 import httpx2
 
 from tonnage.errors import TonnageError
+from tonnage.kube.client import KubeClient
 from tonnage.kube.running.api import RunApi
 from tonnage.kube.running.remembering import Memory
 
@@ -27,7 +28,8 @@ class PodWatch:
 
     def __init__(self, api: RunApi, number: int, labels: Mapping[str, str], memory: Memory) -> None:
         self.number = number
-        self._api, self._memory = api, memory
+        self._namespace, self._memory = api.namespace, memory
+        self._client = KubeClient(api.client.access)  # connections of its own: they are not shared between threads
         self._labels = ",".join(f"{key}={value}" for key, value in labels.items())
         self._closed = threading.Event()
         threading.Thread(target=self._run, daemon=True, name=f"pods of attempt {number}").start()
@@ -36,16 +38,17 @@ class PodWatch:
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.is_set():
-            with suppress(TonnageError, httpx2.HTTPError, OSError, ValueError):
-                self._follow()
-            self._closed.wait(PAUSE_SECONDS)
+        with self._client:
+            while not self._closed.is_set():
+                with suppress(TonnageError, httpx2.HTTPError, OSError, ValueError):
+                    self._follow()
+                self._closed.wait(PAUSE_SECONDS)
 
     def _follow(self) -> None:
         """From what is there now to the end of one watch."""
-        path = f"/api/v1/namespaces/{self._api.namespace}/pods"
+        path = f"/api/v1/namespaces/{self._namespace}/pods"
         params = {"labelSelector": self._labels, "watch": "1", "timeoutSeconds": str(SECONDS)}
-        with self._api.client.streaming(path, params, SECONDS + 30.0) as lines:
+        with self._client.streaming(path, params, SECONDS + 30.0) as lines:
             for line in lines:
                 if self._closed.is_set():
                     return
