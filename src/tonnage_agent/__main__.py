@@ -41,7 +41,19 @@ def _run(words: list[str]) -> int:
         return EXIT_AGENT
     from tonnage_agent.running import run
 
+    _open_standard_streams()
     return run(command, settings, os.environ)
+
+
+def _open_standard_streams() -> None:
+    """A descriptor that was closed before we came would be the next pipe's number: it leads nowhere instead."""
+    import os
+
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
 
 
 def _sample(words: list[str]) -> int:

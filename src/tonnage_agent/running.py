@@ -232,7 +232,10 @@ class Wrapped:
         for event, source in events:
             if event.get("event") == "phase" and time.monotonic() >= self._taken_at + LEAST_SECONDS:
                 self._take()  # what was held until now belongs to the phase that ends
+            is_first = self._facts.told.step is None
             self._is_due |= self._facts.told.hear(event, time.time(), source)
+            if is_first and self._facts.told.step is not None:
+                self._facts.memory.begin_steps()
         self._facts.first_rank = self._log.first_rank
 
     def _reap(self) -> None:
@@ -317,7 +320,9 @@ class Wrapped:
 
 def _watched_folders(settings: Settings) -> dict[str, str]:
     """File systems worth watching, by the name they have in the record."""
-    folders = {"shm": "/dev/shm", "work": os.getcwd()}
+    folders = {"shm": "/dev/shm"}
+    with suppress(OSError):  # it may have been removed
+        folders["work"] = os.getcwd()
     if settings.checkpoints and "://" not in settings.checkpoints:
         folders["checkpoints"] = settings.checkpoints
     return folders

@@ -4,6 +4,7 @@ The version 2 files are in the form kernel 6.8 writes them (names, order and uni
 with one container under a pod under `kubepods.slice`, as a kubelet with the systemd driver makes it.
 """
 
+# ruff: noqa: E501 - text as programs and kernels write it
 from __future__ import annotations
 
 from pathlib import Path

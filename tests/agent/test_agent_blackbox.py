@@ -65,7 +65,10 @@ class TestTerminationMessage:
 
 
 class TestSamples:
-    @given(st.lists(st.binary(min_size=1, max_size=60).filter(lambda line: b"\n" not in line), max_size=400), st.integers(500, 5000))
+    @given(
+        st.lists(st.binary(min_size=1, max_size=60).filter(lambda line: b"\n" not in line), max_size=400),
+        st.integers(500, 5000),
+    )
     def test_thinning_keeps_the_newest_and_fits(self, lines, limit):
         kept = thinned(b"".join(line + b"\n" for line in lines), limit)
 
@@ -94,11 +97,11 @@ class SlowPlace:
         self.gate = threading.Event()
         self.records: list[bytes] = []
 
-    def replace(self, name: str, content: bytes, durable: bool) -> None:
+    def replace(self, name: str, content: bytes, durable: bool) -> None:  # noqa: ARG002
         self.gate.wait()
         self.records.append(content)
 
-    def append(self, name: str, content: bytes) -> int:
+    def append(self, name: str, content: bytes) -> int:  # noqa: ARG002
         return len(content)
 
     def flush(self) -> None:
@@ -143,5 +146,7 @@ def test_a_bucket_without_a_client_for_it_is_kept_here_and_said(monkeypatch):
     place, note = open_place("s3://bucket/prefix", "attempt-1/node-0")
 
     assert isinstance(place, Folder)
-    assert note.startswith(f"the record is kept in {place.name} of this container only: s3://bucket/prefix/attempt-1/node-0")
+    assert note.startswith(
+        f"the record is kept in {place.name} of this container only: s3://bucket/prefix/attempt-1/node-0"
+    )
     shutil.rmtree(place.name)

@@ -25,7 +25,9 @@ FLOOR = (3, 9)
 
 def interpreters() -> list[str]:
     """Pythons of other versions that this machine happens to have."""
-    places = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if "shims" not in folder]
+    places = [
+        Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if "shims" not in folder
+    ]
     places += sorted(Path.home().glob(".pyenv/versions/*/bin"))
     found = {}
     for minor in range(FLOOR[1], 16):
@@ -44,7 +46,8 @@ def unions(source: str) -> list[int]:
             sides = (node.left, node.right)
             names = [side.value if isinstance(side, ast.Subscript) else side for side in sides]
             if any(isinstance(side, ast.Constant) and side.value is None for side in sides) or any(
-                isinstance(name, ast.Name) and isinstance(getattr(builtins, name.id, None), type) for name in names
+                isinstance(name, ast.Name) and isinstance(getattr(builtins, name.id, None), type)
+                for name in names
             ):
                 found.append(node.lineno)
         for field, value in ast.iter_fields(node):
@@ -96,7 +99,10 @@ class TestPacking:
 class TestEveryPython:
     @pytest.mark.parametrize("python", interpreters())
     def test_it_wraps_a_command_and_gives_it_the_sdk(self, python, archive, tmp_path):
-        script = "import tonnage_agent.sdk, tonnage_agent.contract as c, os; print(c.__file__); os.stat(os.environ[c.SOCKET])"
+        script = (
+            "import os, tonnage_agent.sdk, tonnage_agent.contract as contract\n"
+            "print(contract.__file__); os.stat(os.environ[contract.SOCKET])"
+        )
         environment = {"PATH": "/usr/bin:/bin", "TONNAGE_RECORD": str(tmp_path), "TONNAGE_METRICS_PORT": "0"}
         finished = subprocess.run(
             [python, "-W", "error", str(archive), "run", "--", python, "-c", script], capture_output=True, text=True,
@@ -115,7 +121,10 @@ class TestEveryPython:
         ]  # fmt: skip
         program = "import sys; sys.path.insert(0, sys.argv[1])\nfor n in sys.argv[2:]: __import__(n)"
         finished = subprocess.run(
-            [python, "-W", "error", "-c", program, str(archive), *names], capture_output=True, text=True, check=False
+            [python, "-W", "error", "-c", program, str(archive), *names],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
         assert (finished.returncode, finished.stderr) == (0, "")
@@ -130,7 +139,10 @@ class TestLanguageFloor:
         program = "import sys; from vermin import main; sys.exit(main())"
         options = ["-t=3.9-", "--no-tips", "--violations", "--lint"]
         return subprocess.run(
-            [sys.executable, "-c", program, *options, *map(str, paths)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", program, *options, *map(str, paths)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def test_no_name_is_newer_than_python_3_9(self):
@@ -161,4 +173,6 @@ class TestLanguageFloor:
             if any(isinstance(node, (ast.AnnAssign, ast.arg)) for node in ast.walk(ast.parse(path.read_text())))
         ]  # fmt: skip
 
-        assert [path for path in annotated if "from __future__ import annotations" not in path.read_text()] == []
+        assert [
+            path for path in annotated if "from __future__ import annotations" not in path.read_text()
+        ] == []

@@ -1,5 +1,6 @@
 """GPUs are read through NVML's C interface: a library of the same shape stands in for the driver's."""
 
+# ruff: noqa: E501 - text as programs and kernels write it
 from __future__ import annotations
 
 import ctypes
@@ -52,7 +53,8 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nvml")
     (folder / "nvml.c").write_text(STAND_IN)
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(folder / "nvml.c")], check=True
+        [compiler, "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(folder / "nvml.c")],
+        check=True,
     )
     return ctypes.CDLL(str(folder / "libnvidia-ml.so.1"))
 
@@ -81,14 +83,28 @@ def test_lost_gpus_are_told_as_lost(library):
     assert lost == [2, 3]
 
 
-@pytest.mark.parametrize(("visible", "seen"), [("0", {0}), ("GPU-aaa1,3", {0, 3}), ("", set()), (None, {0, 1, 2, 3})])
+@pytest.mark.parametrize(
+    ("visible", "seen"), [("0", {0}), ("GPU-aaa1,3", {0, 3}), ("", set()), (None, {0, 1, 2, 3})]
+)
 def test_only_gpus_the_command_may_see_are_told(library, visible, seen):
     assert {gpu["index"] for gpu in Nvml(library, visible).read()} == seen
 
 
 def test_a_function_this_driver_lacks_is_a_number_less(library, tmp_path):
-    (tmp_path / "old.c").write_text(STAND_IN.replace("nvmlDeviceGetPowerUsage", "other").replace("nvmlDeviceGetMig", "x"))
-    subprocess.run([shutil.which("cc") or "gcc", "-shared", "-fPIC", "-o", str(tmp_path / "old.so"), str(tmp_path / "old.c")], check=True)
+    (tmp_path / "old.c").write_text(
+        STAND_IN.replace("nvmlDeviceGetPowerUsage", "other").replace("nvmlDeviceGetMig", "x")
+    )
+    subprocess.run(
+        [
+            shutil.which("cc") or "gcc",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(tmp_path / "old.so"),
+            str(tmp_path / "old.c"),
+        ],
+        check=True,
+    )
     first = Nvml(ctypes.CDLL(str(tmp_path / "old.so"))).read()[0]
 
     assert "watts" not in first

@@ -40,7 +40,13 @@ def test_the_command_killed_alone_is_told_with_all_that_led_there(tmp_path):
     assert (record["state"], record["signal"], record["exitCode"]) == ("ended", 9, 137)
     assert record["message"] == "the command was ended by signal 9"
     assert record["resumedFrom"] == 40
-    assert {**record["checkpoint"], "when": 0} == {"step": 50, "path": "ckpt/50", "seconds": 0.1, "bytes": 123, "when": 0}
+    assert {**record["checkpoint"], "when": 0} == {
+        "step": 50,
+        "path": "ckpt/50",
+        "seconds": 0.1,
+        "bytes": 123,
+        "when": 0,
+    }
     assert (record["total"], record["stepSeconds"], record["dataSeconds"]) == (1000, 0.02, 0.001)
     assert record["collectiveSeconds"] == 0.002
     assert record["log"][-1] == f"working on {record['step']}"
@@ -185,7 +191,9 @@ def test_a_child_that_was_oom_killed_is_told_even_if_the_command_ends_well(tmp_p
 
 
 def test_a_watched_limit_ends_the_largest_process(tmp_path):
-    agent = Agent(tmp_path, *python(LEAK + "time.sleep(60)"), memory_limit=str(96 << 20), sample_seconds="0.05")
+    agent = Agent(
+        tmp_path, *python(LEAK + "time.sleep(60)"), memory_limit=str(96 << 20), sample_seconds="0.05"
+    )
     code, _, _ = agent.end(60)
 
     record = agent.record

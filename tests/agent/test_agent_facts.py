@@ -45,7 +45,9 @@ class TestTold:
         assert found.step == 7
 
     def test_the_lowest_rank_is_quoted_and_all_are_kept(self):
-        found = told(step(10, rank=0, loss=1.0), step(10, rank=1, loss=2.0), step(11, rank=1), step(9, rank=3))
+        found = told(
+            step(10, rank=0, loss=1.0), step(10, rank=1, loss=2.0), step(11, rank=1), step(9, rank=3)
+        )
 
         assert (found.step, found.loss) == (10, 1.0)
         assert found.ranks == {0: 10, 1: 11, 3: 9}
@@ -79,11 +81,14 @@ class TestTold:
     @given(st.dictionaries(
         st.sampled_from(["event", "when", "step", "total", "loss", "rank", "name", "state", "path", "why", "text",
                          "seconds", "data", "pid", "bytes"]),
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+        | st.lists(st.integers(), max_size=2)
         | st.sampled_from(["step", "phase", "checkpoint", "resumed", "skipped", "message"]),
     ))  # fmt: skip
     def test_no_event_whatever_it_holds_can_break_it_or_the_record(self, event):
-        found = told(event, {**event, "event": "step"}, {**event, "event": "phase"}, {**event, "event": "checkpoint"})
+        found = told(
+            event, {**event, "event": "step"}, {**event, "event": "phase"}, {**event, "event": "checkpoint"}
+        )
 
         json.dumps([found.step, found.loss, found.phase, found.ranks, found.message])
 
@@ -130,6 +135,16 @@ class TestMemory:
 
         assert abs(watch.growth()) < MIB / 10
 
+    def test_filling_up_before_the_first_step_is_no_growth(self):
+        watch = MemoryWatch()
+        for second in range(60):
+            watch.take(sample(second, second * 100 * MIB), "load")
+        watch.begin_steps()
+        for second in range(60, 120):
+            watch.take(sample(second, 6000 * MIB), "step")
+
+        assert watch.growth() == 0
+
     def test_growth_is_not_told_too_early(self):
         watch = MemoryWatch()
         for second in range(5):
@@ -162,7 +177,12 @@ class TestMessage:
         assert read_record(json.loads(record.as_text())) == record
 
     def test_the_newest_lines_are_kept_and_what_explains_a_death_comes_first(self):
-        record = Record(run="r", cause="deadline", exit_code=81, log=[f"line {number} " + "x" * 90 for number in range(60)])
+        record = Record(
+            run="r",
+            cause="deadline",
+            exit_code=81,
+            log=[f"line {number} " + "x" * 90 for number in range(60)],
+        )
         message = json.loads(record.as_message())
 
         assert (message["cause"], message["exitCode"]) == ("deadline", 81)

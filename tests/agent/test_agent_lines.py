@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from hypothesis import given
@@ -22,7 +23,7 @@ def read(*chunks: bytes) -> tuple[list[str], list[str]]:
 
 def cut(content: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({min(place, len(content)) for place in cuts} | {0, len(content)})
-    return [content[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [content[a:b] for a, b in itertools.pairwise(places)]
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=8))

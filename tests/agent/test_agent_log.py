@@ -1,5 +1,6 @@
 """Steps, phases and failing ranks are read from what common trainers print; other lines are left alone."""
 
+# ruff: noqa: E501 - text as programs and kernels write it
 from __future__ import annotations
 
 import pytest
@@ -108,7 +109,12 @@ def test_phases_are_read_from_their_announcements(line, phase):
 
 def test_a_step_ends_any_other_phase():
     log = LogReader()
-    for line in ("Loading checkpoint shards: 1/2", "step 1/9 loss 1.0", "step 2/9 loss 1.0", "Saving model checkpoint to x"):
+    for line in (
+        "Loading checkpoint shards: 1/2",
+        "step 1/9 loss 1.0",
+        "step 2/9 loss 1.0",
+        "Saving model checkpoint to x",
+    ):
         log.read(line)
 
     told = [event["name"] if event["event"] == "phase" else event["step"] for event in log.taken()]

@@ -24,8 +24,10 @@ FULL = Record(
     checkpoint={"step": 5, "when": 1.5, "seconds": 0.2, "bytes": 10},
     memory={"usage": 1, "peak": 2, "limit": 3, "workingSet": 1, "needed": 1, "oomKills": 0, "growthPerSecond": -4,
             "stalledMicros": 5, "phases": {"load": 2, "step": 1}},
-    gpus=[{"index": 0, "uuid": "GPU-1", "used": 1, "total": 2, "activity": 50, "watts": 300.5}, {"index": 1, "lost": True}],
-    shm={"path": "/dev/shm", "totalBytes": 2, "freeBytes": 1}, disk={"work": {"path": "/w", "totalBytes": 2, "freeBytes": 1}},
+    gpus=[{"index": 0, "uuid": "GPU-1", "used": 1, "total": 2, "activity": 50, "watts": 300.5},
+          {"index": 1, "lost": True}],
+    shm={"path": "/dev/shm", "totalBytes": 2, "freeBytes": 1},
+    disk={"work": {"path": "/w", "totalBytes": 2, "freeBytes": 1}},
     processes=[{"pid": 5, "name": "python", "kind": "main", "bytes": 7}],
 )  # fmt: skip
 COUNTERS = {
@@ -87,7 +89,8 @@ def test_promtool_agrees():
     if promtool is None:
         pytest.skip("promtool (package prometheus) is not installed")
     checked = subprocess.run(
-        [promtool, "check", "metrics"], input=exposition(FULL, COUNTERS, cost=1, wall=1.0).encode(), capture_output=True,
+        [promtool, "check", "metrics"], input=exposition(FULL, COUNTERS, cost=1, wall=1.0).encode(),
+        capture_output=True,
         check=False,
     )  # fmt: skip
 
@@ -117,8 +120,13 @@ def get(port: int, path: str) -> tuple[int, str]:
 
 def test_a_running_agent_is_scraped(tmp_path):
     port = free_port()
-    script = "import time\nfor step in range(1, 2000): print(f'step {step}/2000 loss 0.5', flush=True); time.sleep(0.02)"
-    agent = Agent(tmp_path, *python(script), metrics_port=str(port), price_per_hour="3600000000", spent="1000000")
+    script = (
+        "import time\n"
+        "for step in range(1, 2000): print(f'step {step}/2000 loss 0.5', flush=True); time.sleep(0.02)"
+    )
+    agent = Agent(
+        tmp_path, *python(script), metrics_port=str(port), price_per_hour="3600000000", spent="1000000"
+    )
     agent.until(lambda record: record["step"] > 3)
 
     status, text = get(port, "/metrics?x=1")
@@ -181,4 +189,7 @@ class TestServer:
         agent = Agent(tmp_path, "true", metrics_port=str(server.port))
 
         code, _, err = agent.end()
-        assert (code, err.decode()) == (0, f"tonnage: no metrics on port {server.port}: Address already in use\n")
+        assert (code, err.decode()) == (
+            0,
+            f"tonnage: no metrics on port {server.port}: Address already in use\n",
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from typing import ClassVar
 
 import pytest
 from wrapped_commands import Agent, python
@@ -30,13 +31,17 @@ class Gang:
         self.peers = [f"127.0.0.{10 + node}:{self.port}" for node in range(nodes)]
         self._seconds, self._more = seconds, more
 
-    def check(self, nodes: list[int], rates: dict[int, float] | None = None, attempts: dict[int, int] | None = None):
+    def check(
+        self, nodes: list[int], rates: dict[int, float] | None = None, attempts: dict[int, int] | None = None
+    ):
         """The verdicts of these nodes, checking at the same time."""
         found: dict[int, Verdict] = {}
 
         def one(node: int) -> None:
             me = Identity("run", (attempts or {}).get(node, 1), node)
-            asked = Asked(tuple(self.peers), me, self._seconds, send_rate=(rates or {}).get(node), **self._more)
+            asked = Asked(
+                tuple(self.peers), me, self._seconds, send_rate=(rates or {}).get(node), **self._more
+            )
             found[node] = check_peers(asked)
 
         threads = [threading.Thread(target=one, args=(node,)) for node in nodes]
@@ -63,7 +68,9 @@ def test_the_ports_are_free_again_at_once():
     gang.check([0, 1])
 
     for node in (0, 1):
-        with socket.socket() as probe:  # no SO_REUSEADDR: nothing of the check is left, not even a closing connection
+        with (
+            socket.socket() as probe
+        ):  # no SO_REUSEADDR: nothing of the check is left, not even a closing connection
             probe.bind((f"127.0.0.{10 + node}", gang.port))
 
 
@@ -161,7 +168,7 @@ def test_a_port_that_is_taken_is_said():
 
 
 class TestJudging:
-    RING = {(0, 1): 1.2 * GB, (1, 2): 1.1 * GB, (2, 3): 1.2 * GB, (3, 0): 1.2 * GB,
+    RING: ClassVar = {(0, 1): 1.2 * GB, (1, 2): 1.1 * GB, (2, 3): 1.2 * GB, (3, 0): 1.2 * GB,
             (1, 0): 1.2 * GB, (2, 1): 1.2 * GB, (3, 2): 1.1 * GB, (0, 3): 1.2 * GB}  # fmt: skip
 
     def test_all_is_well(self):
@@ -177,7 +184,10 @@ class TestJudging:
     def test_a_slow_cable_is_a_link_not_a_node(self):
         links = {**self.RING, (1, 2): 0.1 * GB, (2, 1): 0.12 * GB}
 
-        assert judge(links, [])[1] == "slow link, node 1 to node 2: 100 MB/s; node 2 to node 1: 120 MB/s (others 1.2 GB/s)"
+        assert (
+            judge(links, [])[1]
+            == "slow link, node 1 to node 2: 100 MB/s; node 2 to node 1: 120 MB/s (others 1.2 GB/s)"
+        )
 
     def test_all_slower_than_planned_blames_nobody(self):
         is_fast, line = judge(self.RING, [0.001], assumed=12.5 * GB)
@@ -211,7 +221,10 @@ class TestWithAgents:
 
         for agent in agents:
             code, _, err = agent.end()
-            assert (code, err.decode().startswith("tonnage: peers: all 2 nodes reach each other; ")) == (0, True), err
+            assert (code, err.decode().startswith("tonnage: peers: all 2 nodes reach each other; ")) == (
+                0,
+                True,
+            ), err
 
     def test_a_gang_that_is_not_whole_does_not_start(self, tmp_path):
         script = f"open({str(tmp_path / 'started')!r}, 'w')"

@@ -41,7 +41,13 @@ def test_a_plain_trainer_and_its_forked_workers(tmp_path):
     plant(tmp_path, 11, 10, "python", "python train.py")
     plant(tmp_path, 12, 10, "pt_data_worker", "python train.py")
     plant(tmp_path, 13, 10, "python", "python -c from multiprocessing.resource_tracker import main;main(5)")
-    plant(tmp_path, 14, 10, "python", "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5)")
+    plant(
+        tmp_path,
+        14,
+        10,
+        "python",
+        "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5)",
+    )
 
     assert kinds_of(tmp_path, 10) == {10: "main", 11: "loader", 12: "loader", 13: "other", 14: "loader"}
 
@@ -100,9 +106,17 @@ def test_proportional_memory_does_not_count_shared_pages_twice():
         "import os, sys, time\nheld = bytearray(b'x') * (40 << 20)\n"
         "if os.fork() == 0: time.sleep(60)\nprint(flush=True); time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
         process.stdout.readline()
-        family = [process.pid, *(int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())]
+        family = [
+            process.pid,
+            *(
+                int(pid)
+                for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            ),
+        ]
         shares = [proportional_bytes(pid) for pid in family]
         os.killpg(process.pid, 9)
 

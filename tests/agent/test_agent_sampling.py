@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 from kernel_trees import (
-    CONTAINER, MIB, NET_DEV, NET_SNMP, POD, V1_CPU, V1_IO, V1_MEMORY, V2_CPU, V2_IO, V2_MEMORY, plant,
+    CONTAINER,
+    MIB,
+    NET_DEV,
+    NET_SNMP,
+    POD,
+    V1_CPU,
+    V1_IO,
+    V1_MEMORY,
+    V2_CPU,
+    V2_IO,
+    V2_MEMORY,
+    plant,
     plant_v2_container,
 )  # fmt: skip
 
@@ -36,8 +47,17 @@ class TestVersion2:
         assert sample.source == "cgroup-v2"
         assert (sample.usage_bytes, sample.peak_bytes) == (2816 * MIB, 3072 * MIB)
         assert sample.working_set_bytes == (2816 - 512) * MIB
-        assert (sample.anon_bytes, sample.file_bytes, sample.shmem_bytes) == (1536 * MIB, 1024 * MIB, 256 * MIB)
-        assert (sample.oom_kills, sample.oom_events, sample.limit_hits, sample.throttle_events) == (2, 3, 1812, 0)
+        assert (sample.anon_bytes, sample.file_bytes, sample.shmem_bytes) == (
+            1536 * MIB,
+            1024 * MIB,
+            256 * MIB,
+        )
+        assert (sample.oom_kills, sample.oom_events, sample.limit_hits, sample.throttle_events) == (
+            2,
+            3,
+            1812,
+            0,
+        )
         assert (sample.waiting_micros, sample.stalled_micros) == (8123456, 2123456)
 
     def test_the_pods_wall_counts_where_it_is_nearer(self, root):
@@ -57,7 +77,9 @@ class TestVersion2:
         assert read_block_io("0::/\n", root).read_bytes == 1000500
 
     def test_an_older_kernel_leaves_out_what_it_does_not_know(self, root):
-        files = {name: text for name, text in V2_MEMORY.items() if name not in ("memory.peak", "memory.pressure")}
+        files = {
+            name: text for name, text in V2_MEMORY.items() if name not in ("memory.peak", "memory.pressure")
+        }
         plant(root, files, {"memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n"})
         sample = sample_of(root, "0::/\n")
 
@@ -74,7 +96,9 @@ class TestVersion2:
         assert read_block_io(self_cgroup, root) == BlockIo(1000500, 2000000, 15, 20, 555)
 
     def test_files_that_make_no_sense_are_passed_over(self, root):
-        plant(root, V2_MEMORY, {"memory.stat": "anon x\n\nfile\n", "memory.pressure": "garbage\nsome total=\n"})
+        plant(
+            root, V2_MEMORY, {"memory.stat": "anon x\n\nfile\n", "memory.pressure": "garbage\nsome total=\n"}
+        )
         plant(root, {"cpu.max": "x y\n", "cpu.stat": "usage_usec 5\n", "io.stat": "8:0 rbytes=a =3 wbytes\n"})
         sample = sample_of(root, "0::/\n")
 

@@ -35,7 +35,8 @@ def test_the_agent_keeps_two_seconds_or_a_tenth(grace, reserve):
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
-        ("ATTEMPT", "two"), ("NODE", "-1"), ("SAMPLE_SECONDS", "0"), ("SAMPLE_SECONDS", "nan"), ("METRICS_PORT", "70000"),
+        ("ATTEMPT", "two"), ("NODE", "-1"), ("SAMPLE_SECONDS", "0"), ("SAMPLE_SECONDS", "nan"),
+        ("METRICS_PORT", "70000"),
         ("DEADLINE", "2026-11-15"), ("BUDGET", "4.5"), ("PEERS", "a,b"), ("PEERS", "a:0"), ("STEP_PATTERN", "step"),
         ("STEP_PATTERN", "(?P<step>"), ("MEMORY_LIMIT", "4Gi"), ("GRACE_SECONDS", "-1"), ("GRACE_SECONDS", "inf"),
         ("LINK_BYTES_PER_SECOND", "fast"),

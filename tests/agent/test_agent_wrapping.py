@@ -85,7 +85,11 @@ def test_a_command_that_cannot_start_ends_as_in_a_shell(tmp_path, command, code,
 
     found, _, err = agent.end()
     assert (found, err.decode()) == (code, f"tonnage: {said}\n")
-    assert (agent.record["cause"], agent.record["message"], agent.record["exitCode"]) == ("command", said, code)
+    assert (agent.record["cause"], agent.record["message"], agent.record["exitCode"]) == (
+        "command",
+        said,
+        code,
+    )
     assert agent.message == agent.record
 
 
@@ -99,7 +103,9 @@ def test_a_script_without_its_interpreter_says_so(tmp_path):
     assert b"its interpreter (the #! line, or the ELF loader) was not found" in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP]
+)
 def test_signals_reach_the_command_once(tmp_path, number):
     script = READY + (
         "got = []\n"
@@ -130,7 +136,9 @@ def test_a_shell_that_would_not_pass_a_signal_on_is_passed_by(tmp_path):
 
 
 def test_a_command_that_ignores_sigterm_is_killed_when_its_grace_is_over(tmp_path):
-    agent = Agent(tmp_path, *python(READY + "signal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"), grace_seconds="2")
+    agent = Agent(
+        tmp_path, *python(READY + "signal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"), grace_seconds="2"
+    )
     assert agent.process.stdout.readline() == b"ready\n"
     time.sleep(0.2)
     began = time.monotonic()
@@ -181,7 +189,9 @@ def test_a_reader_that_goes_away_does_not_end_the_command(tmp_path):
 
 
 def test_wrong_settings_are_all_named_and_nothing_is_started(tmp_path):
-    agent = Agent(tmp_path, "touch", str(tmp_path / "started"), deadline="tomorrow", budget="$4", step_pattern="(")
+    agent = Agent(
+        tmp_path, "touch", str(tmp_path / "started"), deadline="tomorrow", budget="$4", step_pattern="("
+    )
 
     code, _, err = agent.end()
     lines = err.decode().splitlines()
@@ -195,7 +205,10 @@ def test_wrong_settings_are_all_named_and_nothing_is_started(tmp_path):
 
 def test_a_gigabyte_of_output_passes_whole_and_in_bounded_memory(tmp_path):
     size = 1 << 30
-    script = f"import os\nb = b'x' * 99 + b'\\n'\nb *= 10000\nfor _ in range({size} // len(b)): os.write(1, b)\nprint('last')"
+    script = (
+        "import os\nblock = (b'x' * 99 + b'\\n') * 10000\n"
+        f"for _ in range({size} // len(block)): os.write(1, block)\nprint('last')"
+    )
     agent = Agent(tmp_path, *python(script), stdout=subprocess.DEVNULL)
     agent.until(lambda record: record["state"] == "running")
     most = 0
@@ -219,6 +232,18 @@ def test_one_endless_line_is_kept_in_part_only(tmp_path):
     assert (code, len(out)) == (0, 300 * 100000 + 5)
     assert agent.record["log"][-1] == "end"
     assert all(len(line) <= 2048 for line in agent.record["log"])
+
+
+def test_closed_streams_and_a_removed_folder_are_no_hindrance(tmp_path):
+    (tmp_path / "gone").mkdir()
+    agent = f"{python('')[0]} -m tonnage_agent run -- sh -c 'echo one; echo two >&2; exit 5'"
+    script = f"cd {tmp_path}/gone && rmdir ../gone && {agent} <&- >&- 2>&-"
+    environment = {
+        **os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TONNAGE_RECORD": str(tmp_path / "record"),
+    }  # fmt: skip
+
+    assert subprocess.run(["sh", "-c", script], env=environment, check=False).returncode == 5
+    assert '"one","two"]' in (tmp_path / "record/attempt-1/node-0/record.json").read_text()
 
 
 class TestAsPid1:
@@ -261,7 +286,10 @@ class TestAsPid1:
         assert agent.returncode == 12
 
     def test_its_sudden_death_takes_everybody_along_and_the_record_stays(self, container, tmp_path):
-        script = READY + "\nfor step in range(9**9): print('step', step, 'loss', 0.5, flush=True); time.sleep(0.05)"
+        script = (
+            READY
+            + "\nfor step in range(9**9): print('step', step, 'loss', 0.5, flush=True); time.sleep(0.05)"
+        )
         with self.start(container, tmp_path, *python(script)) as agent:
             record = tmp_path / "attempt-1/node-0/record.json"
             for _ in range(400):

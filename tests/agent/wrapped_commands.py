@@ -19,7 +19,12 @@ class Agent:
     """One agent around one command; `record` and `message` are what a reader finds now."""
 
     def __init__(
-        self, folder: Path, *command: str, stdout: Any = subprocess.PIPE, inside: Path | None = None, **settings: str
+        self,
+        folder: Path,
+        *command: str,
+        stdout: Any = subprocess.PIPE,
+        inside: Path | None = None,
+        **settings: str,
     ) -> None:
         """`inside`: a cgroup in which agent and command run, as in a container."""
         self.folder = folder

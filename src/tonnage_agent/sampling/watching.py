@@ -61,6 +61,10 @@ class MemoryWatch:
         limit = self.last.limit_bytes if self.last else None
         return bool(limit and self.last and self.last.needed_bytes > 0.8 * limit)
 
+    def begin_steps(self) -> None:
+        """The first step was made: what was loaded before it is no growth."""
+        self._points.clear()
+
     def growth(self) -> float | None:
         """Bytes per second by which what is needed grows; None where it is too early to tell."""
         if not self._points or self._points[-1][0] - self._points[0][0] < LEAST_SECONDS:
@@ -105,10 +109,14 @@ class MemoryWatch:
         """The lowest point of each slice of the window."""
         if not self._points:
             return []
-        begin, end = self._points[0][0], self._points[-1][0]
+        end = self._points[-1][0]
+        # The first third may still be filling up what is kept from then on.
+        begin = self._points[0][0] + (end - self._points[0][0]) / 3
         width = max((end - begin) / _SLICES, 1e-9)
         lows: dict[int, tuple[float, int]] = {}
         for when, needed in self._points:
+            if when < begin:
+                continue
             slot = min(int((when - begin) / width), _SLICES - 1)
             if slot not in lows or needed < lows[slot][1]:
                 lows[slot] = (when, needed)
