@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonnage.cli.run_planning import Planned
+    from tonnage.kube.running.place import KubePlace
     from tonnage.running.history import Launching
     from tonnage.shipping import Archive
 
@@ -33,3 +34,31 @@ def pack_code(planned: Planned) -> Archive | None:
     if code is None:
         return None
     return pack(files_to_ship(planned.folder / code.path, code.ignore))
+
+
+def place_for(planned: Planned) -> tuple[KubePlace, Launching]:
+    """The cluster as a place for a run that is not written down yet: for looking ahead."""
+    import datetime as dt
+    from pathlib import Path
+
+    from tonnage.kube.running.place import KubePlace
+    from tonnage.running.history import RunRecord
+    from tonnage.running.launching import launching_of
+    from tonnage.supervising.on_cluster import open_context, setting_of
+
+    now = dt.datetime.now(dt.UTC)
+    name = planned.run.metadata.name
+    launching = launching_of(
+        planned.plan,
+        planned.run,
+        document="",
+        file=planned.file,
+        folder=str(planned.folder),
+        lineage=f"{name}-{now:%Y%m%d-%H%M%S}",
+    )
+    launching = with_rendering(launching, planned)
+    archive = pack_code(planned)
+    record = RunRecord(id=0, name=name, place=planned.on or "", created=now, launching=launching)
+    client, target = open_context(planned.on or "")
+    setting = setting_of(record, planned.run, target, Path("/nonexistent"))
+    return KubePlace(client, replace(setting, code=archive.content if archive else None)), launching

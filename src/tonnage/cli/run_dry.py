@@ -15,7 +15,7 @@ def show_dry_run(planned: Planned, output: str) -> int:
     from tonnage.cli.run_planning import refuse_what_cannot_run
 
     refuse_what_cannot_run(planned)
-    objects = _here(planned)
+    objects = _here(planned) if planned.is_here else _there(planned)
     if output == "json":
         import json
 
@@ -61,3 +61,11 @@ def _here(planned: Planned) -> list[dict[str, Any]]:
         }
         for node in nodes_of(setting, 1, launching.first_size)
     ]
+
+
+def _there(planned: Planned) -> list[dict[str, Any]]:
+    """The objects of a cluster, after its API server has gone through all of them and stored nothing."""
+    from tonnage.cli.run_cluster import place_for
+
+    place, launching = place_for(planned)
+    return place.rehearse(1, launching.first_size)

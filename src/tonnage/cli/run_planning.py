@@ -106,7 +106,7 @@ def _cluster(on: str) -> KubeCluster:
     if isinstance(found, KubeCluster):
         return found
     hint = f"`tonnage plan --on {on}` plans against it; --on takes a context or sandbox:NAME"
-    raise UsageError(Problem(code="RUN-013", what=f"nothing can run on {found.target}", hint=hint))
+    raise UsageError(Problem(code="RUN-120", what=f"nothing can run on {found.target}", hint=hint))
 
 
 def _where(cluster: KubeCluster | None) -> tuple[Snapshot, str]:

@@ -12,9 +12,15 @@ STOP_SECONDS = 300.0
 
 @click.command()
 @click.option("-a", "--all", "everything", is_flag=True, help="Also runs that are over.")
+@click.option("--on", metavar="CONTEXT", help="Runs on this cluster, whichever machine started them.")
+@click.option("-n", "--namespace", default="", metavar="NS", help="With --on: one namespace only.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-def ps(everything: bool, output: str) -> int:
+def ps(everything: bool, on: str | None, namespace: str, output: str) -> int:
     """List the runs started from this machine, with who keeps them alive."""
+    if on is not None:
+        from tonnage.cli.runs_cluster import list_runs_on
+
+        return list_runs_on(on, namespace, everything=everything, output=output)
     from tonnage.cli.columns import table
     from tonnage.cli.run_opening import open_store
     from tonnage.cli.run_viewing import look
@@ -129,16 +135,28 @@ def stop(run: str, no_wait: bool) -> int:
 
 @click.command()
 @click.argument("run", metavar="RUN")
+@click.option("--on", metavar="CONTEXT", help="A run that another machine started on this cluster.")
+@click.option("-n", "--namespace", default="", metavar="NS", help="With --on: its namespace.")
 @click.option("--detach", is_flag=True, help="Return at once.")
-def resume(run: str, detach: bool) -> int:
-    """Go on with a run that was stopped, suspended or failed, from its newest checkpoint."""
+def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
+    """Go on with a run that was stopped, suspended or failed, from its newest checkpoint.
+
+    With --on, also with a run that another machine started and that nobody keeps alive any more.
+    """
     from tonnage.cli.following import follow
     from tonnage.cli.run_opening import find_run, open_store
     from tonnage.errors import Problem, RefusedError
     from tonnage.supervising.detaching import keep_environment, start_supervisor
 
     store = open_store()
-    record = find_run(store, run)
+    if on is not None:
+        from tonnage.cli.runs_cluster import take_over
+
+        record = take_over(store, run, on, namespace)
+        keep_environment(store.folder, record.id)
+        start_supervisor(store, record.id)
+    else:
+        record = find_run(store, run)
     if record.is_active:
         click.echo(f"{record.name} is running already")
         return 0 if detach else follow(store, record, skip_first=len(store.moments(record.id)))

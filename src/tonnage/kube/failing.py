@@ -26,6 +26,8 @@ from tonnage.errors import (
     UnreachableError,
 )
 
+LONGEST = 900
+"""Characters of an answer that are shown."""
 COMPONENTS = {
     "kueue.x-k8s.io": "Kueue",
     "jobset.x-k8s.io": "JobSet",
@@ -128,7 +130,9 @@ def from_answer(
 ) -> TonnageError:
     """The error for a call the API server answered with a failure."""
     status = read_status(body)
-    message = str(status.get("message") or body[:200].decode(errors="replace").strip() or f"status {code}")
+    message = _cut(
+        str(status.get("message") or body[:200].decode(errors="replace").strip() or f"status {code}")
+    )
     if code == 401:
         return _unauthorised(message)
     if code == 403:
@@ -153,6 +157,11 @@ def from_answer(
             Problem(code="KUBE-061", what=f"the cluster refused to {asked}: {message}", hint=hint)
         )
     return _busy(code, message, asked, headers)
+
+
+def _cut(message: str) -> str:
+    """The beginning and the end of a long message: in between, API servers print whole objects."""
+    return message if len(message) <= LONGEST else f"{message[: LONGEST // 2]} ... {message[-LONGEST // 3 :]}"
 
 
 def read_status(body: bytes) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def open_context(name: str, environment: Mapping[str, str] = os.environ) -> tupl
     if "/" in name or name.endswith((".yaml", ".yml", ".json", ".gz")):
         raise UsageError(
             Problem(
-                code="RUN-013",
+                code="RUN-120",
                 what=f"nothing can run on {name}: it is a file",
                 hint="--on takes a kubeconfig context or sandbox:NAME; `tonnage plan --on FILE` plans against files",
             )

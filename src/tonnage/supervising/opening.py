@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from tonnage.local.place import LocalPlace
@@ -31,7 +32,8 @@ def policies_of(record: RunRecord) -> Policies:
 def place_of(record: RunRecord, home: Path, store: Store | None = None) -> RunPlace:
     """Where the run's attempts live; with the store, for whoever keeps it alive."""
     if record.place == HERE:
-        return LocalPlace(_setting(record, home))
+        history = None if store is None else partial(store.run, record.id)
+        return LocalPlace(_setting(record, home), history)
     from tonnage.supervising.on_cluster import cluster_place
 
     return cluster_place(record, home, run_of(record), store)

@@ -41,9 +41,9 @@ class RunApi:
         self.client, self.namespace = client, namespace
         self._applier = Applier(client)
 
-    def apply(self, manifest: Mapping[str, Any], *, force: bool = False) -> Object:
+    def apply(self, manifest: Mapping[str, Any], *, force: bool = False, dry_run: bool = False) -> Object:
         """Server-side apply under our field manager: may be repeated."""
-        return self._applier.apply(manifest, force=force)
+        return self._applier.apply(manifest, force=force, dry_run=dry_run)
 
     def get(self, ref: Ref) -> Object | None:
         path, asked = self._path(ref, "get")

@@ -120,7 +120,9 @@ class Bounder:
             if bound is not None:
                 volumes[claim.spec.volume_name] = decode_object(bound, PersistentVolume)
         try:
-            classes = [decode_object(each, StorageClass) for each in self._api.objects(STORAGE, "StorageClass")]
+            classes = [
+                decode_object(each, StorageClass) for each in self._api.objects(STORAGE, "StorageClass")
+            ]
         except TonnageError:
             classes = []
         return Storage(claims=claims, volumes=volumes, classes={each.metadata.name: each for each in classes})

@@ -72,6 +72,15 @@ class KubePlace:
     def target(self) -> Target:
         return self._setting.target
 
+    def rehearse(self, number: int, size: Size) -> list[Object]:
+        """Everything that would be applied; the cluster has gone through all of it and stored nothing."""
+        objects = self._launcher.objects(number, size)
+        for manifest in objects:
+            # Under a name of its own: what an earlier run left under this one is replaced, not changed.
+            meta = {**manifest["metadata"], "name": f"{manifest['metadata']['name'][:52]}-rehearsal"}
+            self._api.apply({**manifest, "metadata": meta}, force=True, dry_run=True)
+        return objects
+
     # -- the life of an attempt
 
     def launch(self, number: int, size: Size, *, resume: bool) -> None:  # noqa: ARG002 - the keeper resumes

@@ -29,7 +29,9 @@ class PodWatch:
     def __init__(self, api: RunApi, number: int, labels: Mapping[str, str], memory: Memory) -> None:
         self.number = number
         self._namespace, self._memory = api.namespace, memory
-        self._client = KubeClient(api.client.access)  # connections of its own: they are not shared between threads
+        self._client = KubeClient(
+            api.client.access
+        )  # connections of its own: they are not shared between threads
         self._labels = ",".join(f"{key}={value}" for key, value in labels.items())
         self._closed = threading.Event()
         threading.Thread(target=self._run, daemon=True, name=f"pods of attempt {number}").start()
