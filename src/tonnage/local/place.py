@@ -12,13 +12,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tonnage.cluster.port import Target
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, LogLines, PodEnd
+from tonnage.local.allowing import with_what_is_left
+from tonnage.local.burying import bury
 from tonnage.local.detached import start_detached
 from tonnage.local.layout import NodeFolder
 from tonnage.local.machine import NAME, usable_memory
@@ -26,6 +28,7 @@ from tonnage.local.processes import Identity
 from tonnage.local.starting import Node, Setting, nodes_of
 from tonnage.local.tailing import last_lines
 from tonnage.running.attempts import Size
+from tonnage.running.history import RunRecord
 from tonnage.running.observing import Bounds, Observation
 from tonnage.running.records import observed_in
 from tonnage_agent.contract import RECORD_FILE, SAMPLES_FILE
@@ -39,8 +42,9 @@ _SHIM_SECONDS = 20.0
 class LocalPlace:
     """See the module."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, history: Callable[[], RunRecord] | None = None) -> None:
         self._setting = setting
+        self._history = history
         self._nodes = setting.run.spec.nodes.low
 
     @property
@@ -48,7 +52,10 @@ class LocalPlace:
         return Target("machine", NAME)
 
     def launch(self, number: int, size: Size, *, resume: bool) -> None:  # noqa: ARG002 - the keeper resumes
-        for node in nodes_of(self._setting, number, size):
+        setting = self._setting
+        if self._history is not None:
+            setting = with_what_is_left(setting, self._history(), time.time())
+        for node in nodes_of(setting, number, size):
             folder = self._folder(number, node.index)
             if folder.shim.exists() or folder.exit.exists():
                 continue
@@ -121,6 +128,7 @@ class LocalPlace:
                 self._signal(number, index, signal.SIGTERM)
 
     def evidence(self, number: int) -> Evidence:
+        self._bury(number)
         pods = tuple(self._pod_end(number, index) for index in range(self._nodes))
         records: dict[int, Mapping[str, Any]] = {}
         logs = []
@@ -129,7 +137,14 @@ class LocalPlace:
                 records[index] = found
             lines = last_lines(self._folder(number, index).output, LOG_LINES)
             logs.append(LogLines(index=index, lines=tuple(lines), source="output.log"))
-        return Evidence(pods=pods, records=records, logs=tuple(logs))
+        return Evidence(pods=pods, records=records, logs=tuple(logs), is_final=True)
+
+    def _bury(self, number: int) -> None:
+        """Where a shim was killed with its attempt, end what it can no longer end."""
+        for index in range(self._nodes):
+            folder = self._folder(number, index)
+            if self._state(number, index) == "failed" and not folder.exit.exists():
+                bury(_read(folder.shim) or {}, self._setting.folder.record, number, index)
 
     def _pod_end(self, number: int, index: int) -> PodEnd:
         ended = _read(self._folder(number, index).exit) or {}

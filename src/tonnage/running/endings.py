@@ -51,7 +51,8 @@ def ending_of(
             return _ending(facts, None, "", remark)
         if not is_oom and not was_interrupted(evidence):
             return _ending(facts, None, "", _how_it_finished(facts))
-    if finding.confidence < SURE and not _has_settled(observation, evidence, now):
+    may_come_late = finding.confidence < SURE and not evidence.is_final
+    if may_come_late and not _has_settled(observation, evidence, now):
         return None
     cause = cause_of(finding, evidence)
     return _ending(facts, cause, finding.code, summary_of(finding, cause, evidence), finding)

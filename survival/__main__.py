@@ -1,0 +1,69 @@
+"""Kill real trainings in every way they can die, and prove that nothing is lost.
+
+\b
+  python -m survival                    the full set on this machine and on real nodes; writes docs/reports/
+  python -m survival --on machine       this machine only
+  python -m survival --sample           a seeded handful, as in CI
+  python -m survival --seed 7 --keep /tmp/failed
+
+The exit code is 1 when anything is not proved.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from survival.case import Outcome
+from survival.judging import judge
+from survival.reporting import as_line, as_markdown
+
+REPORTS = Path(__file__).parent.parent / "docs" / "reports"
+
+
+@click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--deaths", type=click.IntRange(min=1), default=200, show_default=True, help="On this machine, at least.")
+@click.option("--seed", type=int, default=None, help="Seed of everything random; by default today's date.")
+@click.option("--on", type=click.Choice(["machine", "nodes"]), default=None, help="Only one of the two places.")
+@click.option("--sample", is_flag=True, help="A seeded handful of cases; no report.")
+@click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="Trainings at a time.")
+@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder for what failed cases left.")
+@click.option("--report", type=click.Path(path_type=Path), default=None, help="Where to write the report.")
+def main(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    deaths: int, seed: int | None, on: str | None, sample: bool, parallel: int, keep: Path | None, report: Path | None
+) -> None:
+    today = dt.datetime.now(dt.UTC).date()
+    seed = int(today.strftime("%Y%m%d")) if seed is None else seed
+    began, found = time.monotonic(), []
+    if on in (None, "machine"):
+        from survival import machine
+
+        cases = machine.chosen(deaths, seed, is_sample=sample)
+        click.echo(f"this machine: {len(cases)} trainings, seed {seed}")
+        found += list(machine.outcomes(cases, parallel, keep, _tell))
+    if on in (None, "nodes"):
+        from survival import nodes
+
+        found += list(nodes.outcomes(seed, is_sample=sample, say=_tell))
+    if not sample:
+        place = report or REPORTS / f"survival-{today}{f'-{on}' if on else ''}.md"
+        command = " ".join(["python -m survival", f"--seed {seed}", *([f"--on {on}"] if on else [])])
+        place.write_text(as_markdown(found, today, command, time.monotonic() - began), encoding="utf-8")
+        click.echo(f"written: {place}")
+    failed = [each for each in found if judge(each)]
+    total = sum(each.num_deaths for each in found)
+    click.echo(f"{total} deaths in {len(found)} trainings, {len(failed)} trainings not proved")
+    sys.exit(1 if failed or not found else 0)
+
+
+def _tell(outcome: Outcome) -> None:
+    click.echo(as_line(outcome))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

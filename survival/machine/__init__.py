@@ -1,0 +1,30 @@
+"""The proof on this machine: everything a process can die of, and everything that keeps it alive can die of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from survival.case import Outcome
+from survival.machine.cases import plans, sample
+from survival.machine.references import References
+from survival.machine.running import Plan, run_plan
+
+
+def chosen(deaths: int, seed: int, *, is_sample: bool) -> list[Plan]:
+    """The cases to run."""
+    return sample(seed) if is_sample else plans(deaths, seed)
+
+
+def outcomes(
+    cases: list[Plan], parallel: int, keep: Path | None, say: Callable[[Outcome], None]
+) -> Iterator[Outcome]:
+    """Run them, several at a time; each is told as soon as it is over."""
+    references = References()
+    with ThreadPoolExecutor(parallel) as pool:
+        waiting = [pool.submit(run_plan, plan, references, keep) for plan in cases]
+        for each in as_completed(waiting):
+            outcome = each.result()
+            say(outcome)
+            yield outcome

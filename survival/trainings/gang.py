@@ -1,0 +1,105 @@
+"""Two ranks train one model in plain Python: each takes half of every batch, and the gradients are added over a socket.
+
+Rank 0 listens where MASTER_ADDR and MASTER_PORT say and adds in the order of ranks, so the sum, the losses and the
+weights are the same bit for bit however often the gang is killed. Variables as in `spirals.py`.
+"""
+
+import json
+import os
+import random
+import socket
+import struct
+import time
+
+from tonnage_agent import sdk
+
+STEPS, PAUSE = int(os.environ.get("STEPS", "200")), float(os.environ.get("PAUSE", "0.02"))
+RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+SIZE, BATCH, RATE = 16, 32, 0.05
+
+journal = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def note(**values):
+    who = {"attempt": int(os.environ.get("TONNAGE_ATTEMPT", "0")), "pid": os.getpid(), "when": time.time()}
+    os.write(journal, (json.dumps({**who, "rank": RANK, **values}) + "\n").encode())
+
+
+def meet():
+    """Sockets to the other ranks, in the order of ranks: rank 0 has all of them, the others have rank 0's."""
+    address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    if RANK:
+        give_up = time.monotonic() + 60
+        while True:
+            try:
+                peer = socket.create_connection(address, timeout=60)
+                peer.sendall(struct.pack("!i", RANK))
+                return [peer]
+            except OSError:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.1)
+    found = {}
+    with socket.create_server(address) as door:
+        door.settimeout(60)
+        while len(found) < WORLD - 1:
+            peer, _ = door.accept()
+            found[struct.unpack("!i", receive(peer, 4))[0]] = peer
+    return [found[rank] for rank in sorted(found)]
+
+
+def receive(peer, count):
+    parts = b""
+    while len(parts) < count:
+        got = peer.recv(count - len(parts))
+        if not got:
+            raise ConnectionResetError("Connection closed by peer: a rank is gone")
+        parts += got
+    return parts
+
+
+def all_reduce(values):
+    """The sum over all ranks, added in their order."""
+    form = f"!{len(values)}d"
+    if RANK:
+        peers[0].sendall(struct.pack(form, *values))
+        return list(struct.unpack(form, receive(peers[0], 8 * len(values))))
+    for peer in peers:
+        values = [a + b for a, b in zip(values, struct.unpack(form, receive(peer, 8 * len(values))))]
+    for peer in peers:
+        peer.sendall(struct.pack(form, *values))
+    return values
+
+
+def train_step(step):
+    """Least squares on points that only the step decides; this rank's share of them."""
+    chance = random.Random(step)
+    truth = random.Random(-1)
+    wanted = [truth.uniform(-1, 1) for _ in range(SIZE)]
+    slopes, total = [0.0] * SIZE, 0.0
+    for index in range(BATCH):
+        point = [chance.gauss(0, 1) for _ in range(SIZE)]
+        if index % WORLD != RANK:
+            continue
+        miss = sum((w - t) * x for w, t, x in zip(weights, wanted, point))
+        total += miss * miss
+        for column in range(SIZE):
+            slopes[column] += 2 * miss * point[column]
+    *slopes, total = all_reduce([*slopes, total])
+    for column in range(SIZE):
+        weights[column] -= RATE * slopes[column] / BATCH
+    return total / BATCH
+
+
+run = sdk.attach()
+saved = run.resume()
+weights = json.loads((saved.folder / "weights.json").read_text()) if saved else [0.0] * SIZE
+peers = meet()
+assert all_reduce([float(run.next_step)]) == [float(WORLD * run.next_step)], "ranks resumed from different steps"
+note(begin=run.next_step)
+for step in run.steps(STEPS, save=lambda folder: (folder / "weights.json").write_text(json.dumps(weights))):
+    loss = train_step(step)
+    run.note(loss=loss)
+    note(step=step, loss=loss.hex())
+    time.sleep(PAUSE)
+print(f"finished: loss {loss:.6f}")
