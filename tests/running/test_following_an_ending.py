@@ -152,7 +152,8 @@ def test_each_cause_has_its_own_budget() -> None:
 
 def test_code_errors_are_not_retried() -> None:
     refusal = after(an_attempt(1, an_ending("code", "APP-01", summary="KeyError: 'labels'")))
-    assert refusal.why == "KeyError: 'labels': the program's own error is not retried"
+    assert refusal.why == "KeyError: 'labels'; the program's own error is not retried"
+    assert refusal.brief == "the program's own error is not retried"
     assert refusal.code == "RUN-002"
 
 

@@ -41,7 +41,7 @@ def test_an_attempt_that_ran_and_is_gone_waits_to_be_explained() -> None:
 
 
 def test_its_owner_stops_it_and_an_unexplained_end_is_then_that_stop() -> None:
-    assert decided(an_attempt(), wish="stop") == [Stop(why="stopped by its owner")]
+    assert decided(an_attempt(), wish="stop") == [Stop(why="stopping: its owner asked")]
     assert decided(an_attempt(), state="stopping", wish="stop") == []
     record, last = decided(an_attempt(), state="ended", wish="stop", ending=an_ending("unknown", "UNKNOWN"))
     assert record.ending.cause == "stopped"
@@ -75,8 +75,8 @@ def test_money_is_warned_of_once_and_stopped_at_the_wall() -> None:
     (warned,) = decided(an_attempt(), spent=85_000_000, policy=policy)
     assert warned == Tell(text="budget: $85.00 of $100 spent", key="budget-warn")
     assert decided(an_attempt(), spent=85_000_000, policy=policy, told=frozenset({"budget-warn"})) == []
-    stop, told = decided(an_attempt(), spent=100_000_000, policy=policy)
-    assert (stop.cause, told.key) == ("budget", "budget-reached")
+    (stop,) = decided(an_attempt(), spent=100_000_000, policy=policy)
+    assert (stop.cause, stop.why) == ("budget", "budget: $100 of $100 spent")
 
 
 @pytest.mark.parametrize(("exceed", "first"), [("suspend", Suspend), ("warn", Tell)])
@@ -88,9 +88,12 @@ def test_the_document_says_what_happens_at_the_budgets_wall(exceed: str, first: 
 def test_a_run_that_waited_too_long_is_suspended_and_its_owner_told_who_held_it() -> None:
     policy = {"max_wait_seconds": 3600.0}
     waiting = {"state": "waiting", "since": ago(3601), "held_by": "quota team-walls"}
-    suspend, told = decided(an_attempt(started=None), policy=policy, **waiting)
-    assert suspend == Suspend(why="it waited 60 min (maxWait), held by quota team-walls")
-    assert "it holds nothing now" in told.text
+    (suspend,) = decided(an_attempt(started=None), policy=policy, **waiting)
+    assert isinstance(suspend, Suspend)
+    assert suspend.why == (
+        "suspended: it waited 60 min (maxWait), held by quota team-walls; it holds nothing now; "
+        "`tonnage resume bert` tries again"
+    )
     assert decided(an_attempt(started=None), policy=policy, **{**waiting, "since": ago(3599)}) == []
 
 

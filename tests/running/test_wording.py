@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.running.situations import GIB, NOW, ago, an_attempt, an_ending, policies
 
 from tonnage.running import wording
@@ -64,6 +66,22 @@ def test_resumed_and_finished_are_said_in_these_words() -> None:
     assert wording.finished(done, an_ending(None, step=1000)) == "finished at step 1,000 in 2 attempts"
     assert wording.finish_line(a_run(done, price=60_000_000), "finished") == "finished, $120 in all"
     assert wording.finish_line(a_run(done), "finished") == "finished"
+
+
+def test_an_end_of_our_own_making_is_not_told_twice() -> None:
+    ending = an_ending("deadline", "PRE-07", summary="deadline", step=16, safe_step=16, lost_seconds=0.2)
+    ended = replace(an_attempt(1, ending), stopping="deadline")
+    assert wording.death_lines(ended, policies()) == ["ended: step 16 is saved, nothing is lost"]
+    stopped = replace(an_attempt(1, an_ending("stopped", "EXT-01")), stopping="stopped")
+    assert wording.death_lines(stopped, policies()) == []
+
+
+def test_a_refusal_after_a_told_death_does_not_repeat_it() -> None:
+    refusal = GiveUp(why="KeyError: 'x'; code is not retried", brief="code is not retried", code="RUN-002")
+    assert wording.given_up(refusal) == ["given up: code is not retried  RUN-002"]
+    assert wording.given_up(GiveUp(why="stopped by its owner", hint="resume")) == [
+        "stopped by its owner; resume"
+    ]
 
 
 def test_a_refusal_says_what_to_try() -> None:

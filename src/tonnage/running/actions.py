@@ -69,6 +69,8 @@ class GiveUp:
     why: str
     hint: str = ""
     code: str = ""
+    brief: str = ""
+    """The same for a reader who has just been told how the last attempt ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

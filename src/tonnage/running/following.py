@@ -23,8 +23,8 @@ def follow(situation: Situation, policies: Policies) -> tuple[Action, ...]:
     if ending.is_success:
         return (Finish(why=wording.finished(last, ending)),)
     if situation.wish == "stop":
-        hint = f"`tonnage resume {situation.name}` goes on from the newest checkpoint"
-        return (GiveUp(why="stopped by its owner", hint=hint),)
+        why = f"stopped by its owner: {wording.kept(ending, policies.price_per_hour)}"
+        return (GiveUp(why=why, hint=_resume(situation, ending)),)
     if situation.wish == "suspend":
         return (Suspend(why="suspended by its owner"),)
     if (wall := _out_of_time_or_money(situation, policies)) is not None:
@@ -71,14 +71,14 @@ def _out_of_time_or_money(situation: Situation, policies: Policies) -> GiveUp | 
         limit = policies.written.get("deadline") or wording.duration(policies.deadline_seconds or 0)
         return GiveUp(
             why=f"deadline: it has run {ran} of {limit}",
-            hint=f"raise deadline, then `tonnage resume {situation.name}`",
+            hint=f"raise deadline in the document, then {_resume(situation)}",
             code=OUT_OF_TIME,
         )
     if is_over_budget(situation, policies) and policies.on_exceed != "warn":
         spent = f"{wording.money(situation.spent)} of {wording.money(policies.budget or 0)} spent"
         return GiveUp(
             why=f"budget: {spent}",
-            hint=f"raise budget, then `tonnage resume {situation.name}`",
+            hint=f"raise budget in the document, then {_resume(situation)}",
             code=OUT_OF_MONEY,
         )
     return None
@@ -87,10 +87,29 @@ def _out_of_time_or_money(situation: Situation, policies: Policies) -> GiveUp | 
 def _out_of_tries(situation: Situation, policies: Policies, ending: Ending) -> GiveUp:
     cause = ending.cause or "unknown"
     allowed = policies.retries.get(cause, 0)
-    resume = f"`tonnage resume {situation.name}` goes on from the newest checkpoint"
+    resume = _resume(situation, ending)
     if allowed == 0:
-        why = f"{ending.summary or wording.cause(ending)}: {wording.cause(ending)} is not retried"
-        return GiveUp(why=why, hint=f"fix it, then {resume}", code=NOT_RETRIED)
+        brief = f"{wording.cause(ending)} is not retried"
+        first = f"raise {cause} in the document" if cause in ("deadline", "budget") else "fix it"
+        return GiveUp(
+            why=wording.joined(ending.summary, brief),
+            hint=f"{first}, then {resume}",
+            code=NOT_RETRIED,
+            brief=brief,
+        )
     times = "once" if allowed == 1 else f"{allowed} times"
-    why = f"{wording.cause(ending)} again, after it was forgiven {times}: {ending.summary}".rstrip(": ")
-    return GiveUp(why=why, hint=f"raise retries.{wording.field_of(cause)}, or {resume}", code=OUT_OF_TRIES)
+    brief = f"{wording.cause(ending)} again, after it was forgiven {times}"
+    return GiveUp(
+        why=f"{brief}: {ending.summary}".rstrip(": "),
+        hint=f"raise retries.{wording.field_of(cause)} in the document, or {resume}",
+        code=OUT_OF_TRIES,
+        brief=brief,
+    )
+
+
+def _resume(situation: Situation, ending: Ending | None = None) -> str:
+    """The command that goes on, and from where."""
+    last = ending or situation.attempts[-1].ending
+    step = last.safe_step if last is not None else None
+    where = "begins anew: nothing is saved" if step is None else f"goes on from step {step:,}"
+    return f"`tonnage resume {situation.name}` {where}"

@@ -80,4 +80,4 @@ class Moment:
     text: str
     key: str = ""
     kind: str = "note"
-    """`note`, `death`, `remedy`, `resume`, `wait`, `end`: what decides its colour."""
+    """`note`, `death`, `remedy`, `resume`, `wait`, `end`, `planned`, and `detail`: more of the one before."""

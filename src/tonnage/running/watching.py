@@ -51,7 +51,7 @@ def _wished(situation: Situation, policies: Policies, now: dt.datetime) -> tuple
         return ()
     match situation.wish:
         case "stop":
-            return (Stop(why="stopped by its owner"),)
+            return (Stop(why="stopping: its owner asked"),)
         case "suspend":
             return (Suspend(why="suspended by its owner"),)
         case _:
@@ -75,14 +75,13 @@ def _over_budget(situation: Situation, policies: Policies, now: dt.datetime) -> 
     if not is_over_budget(situation, policies):
         nearly = situation.spent >= policies.budget_warn_at * policies.budget
         return (Tell(text=f"budget: {spent}", key="budget-warn"),) if nearly else ()
-    told = Tell(text=f"budget reached: {spent}", key="budget-reached")
     match policies.on_exceed:
         case "warn":
-            return (told,)
+            return (Tell(text=f"budget reached: {spent}", key="budget-reached"),)
         case "suspend":
-            return (Suspend(why=f"budget: {spent}"), told)
+            return (Suspend(why=f"budget: {spent}"),)
         case _:
-            return (Stop(why=f"budget: {spent}", cause="budget"), told)
+            return (Stop(why=f"budget: {spent}", cause="budget"),)
 
 
 def _waited_too_long(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:
@@ -95,13 +94,7 @@ def _waited_too_long(situation: Situation, policies: Policies, now: dt.datetime)
     waited = f"it waited {duration(limit)} (maxWait)"
     held = f", held by {seen.held_by}" if seen.held_by else ""
     resume = f"`tonnage resume {situation.name}` tries again"
-    return (
-        Suspend(why=f"{waited}{held}"),
-        Tell(
-            text=f"suspended: {waited}{held}; it holds nothing now; {resume}",
-            key=f"max-wait-{situation.attempts[-1].number}",
-        ),
-    )
+    return (Suspend(why=f"suspended: {waited}{held}; it holds nothing now; {resume}"),)
 
 
 def _hangs(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:

@@ -38,10 +38,16 @@ _GIB = 2**30
 
 
 def death_lines(attempt: Attempt, policies: Policies) -> list[str]:
-    """What happened, why where the record shows it, and what was lost: up to three lines without their times."""
+    """What happened, why where the record shows it, and what was lost: up to three lines without their times.
+
+    Where we ended it, why was told then: only what became of the work is left to say, and after a stop by its owner
+    that is part of the last word.
+    """
     ending = attempt.ending
-    if ending is None:
+    if ending is None or (attempt.stopping and ending.cause == "stopped"):
         return []
+    if attempt.stopping:
+        return [f"ended: {kept(ending, policies.price_per_hour)}"]
     first = ending.summary or cause(ending)
     if ending.cause == "host_oom" and ending.peak is not None:
         first = f"{first}   {ram(ending.peak, attempt.size.memory)}"
@@ -52,8 +58,17 @@ def death_lines(attempt: Attempt, policies: Policies) -> list[str]:
     return lines
 
 
+def kept(ending: Ending, price_per_hour: int | None = None) -> str:
+    """What became of the work of an attempt that had time to save."""
+    if _is_saved(ending):
+        return f"step {ending.safe_step:,} is saved, nothing is lost"
+    return f"lost {lost(ending, price_per_hour)}"
+
+
 def lost(ending: Ending, price_per_hour: int | None = None) -> str:
     """The work since the newest whole checkpoint, with its price."""
+    if ending.cause in ("deadline", "budget", "stopped") and _is_saved(ending):
+        return f"nothing: step {ending.safe_step:,} is saved"
     if ending.lost_seconds is None:
         amount = "an unknown amount of work"
     elif ending.lost_seconds <= 0:
@@ -96,9 +111,23 @@ def finished(attempt: Attempt, ending: Ending) -> str:
 
 
 def given_up(action: GiveUp) -> list[str]:
-    """Why no attempt follows, and what to try."""
-    code = f"  {action.code}" if action.code else ""
-    return [f"given up: {action.why}{code}", *([f"try    {action.hint}"] if action.hint else [])]
+    """Why no attempt follows, and what to try; a stop that was wished for is no giving up."""
+    if not action.code:
+        return [f"{action.why}; {action.hint}" if action.hint else action.why]
+    first = f"given up: {action.brief or action.why}  {action.code}"
+    return [first, *([f"try    {action.hint}"] if action.hint else [])]
+
+
+def joined(summary: str, rest: str) -> str:
+    """A summary and what follows from it, without saying the same twice.
+
+    >>> joined("the program's own error: KeyError", "the program's own error is not retried")
+    "the program's own error: KeyError; not retried"
+    >>> joined("deadline reached", "its deadline is not retried")
+    'deadline reached; its deadline is not retried'
+    """
+    subject, is_, predicate = rest.partition(" is ")
+    return f"{summary}; {predicate if is_ and summary.startswith(subject) else rest}" if summary else rest
 
 
 def cause(ending: Ending) -> str:
@@ -191,6 +220,10 @@ def _going_on(attempts: Sequence[Attempt]) -> str:
     last = attempts[-1].ending if attempts else None
     step = last.safe_step if last is not None else None
     return "from the beginning" if step is None else f"from step {step:,}"
+
+
+def _is_saved(ending: Ending) -> bool:
+    return ending.safe_step is not None and ending.step is not None and ending.safe_step >= ending.step
 
 
 def _explained(ending: Ending) -> str | None:

@@ -7,6 +7,7 @@ between any two lines and the next supervisor goes on. It holds one run's lock f
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -30,7 +31,7 @@ from tonnage.running.history import RunRecord
 from tonnage.running.observing import Observation, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.port import RunPlace, SharedPlace
-from tonnage.running.wording import death_lines, finish_line, launch_line, resumed_line
+from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import keep_samples
 
@@ -150,9 +151,13 @@ class Supervisor:
             case Record(attempt=attempt, ending=ending):
                 over = replace(attempt, ending=ending)
                 if not ending.is_success:
-                    for index, text in enumerate(death_lines(over, self.policies)):
-                        key = f"ending-{attempt.number}-{index}"
-                        self.store.tell(run.id, ending.when, text, key=key, kind="death")
+                    self._tell(
+                        run,
+                        death_lines(over, self.policies),
+                        ending.when,
+                        f"ending-{attempt.number}",
+                        "death",
+                    )
                 self.store.put_attempt(run.id, over)
             case Launch():
                 self._launch(run, action, now)
@@ -163,16 +168,17 @@ class Supervisor:
             case Suspend(why=why):
                 self.store.set_wish(run.id, "suspend")
                 if run.current is not None and not run.current.is_over:
+                    self.store.put_attempt(run.id, replace(run.current, stopping="suspended"))
                     self.place.suspend(run.current.number)
                 self._end(run, "suspended", why, now)
             case Finish(why=why):
                 self._end(run, "finished", finish_line(run, why), now)
-            case GiveUp(why=why, hint=hint):
+            case GiveUp(why=why):
                 stopped = (
                     run.current is not None and run.current.ending is not None and run.current.ending.cause
                 )
                 state = "stopped" if stopped == "stopped" else "failed"
-                self._end(run, state, f"{why}; {hint}" if hint else why, now)
+                self._end(run, state, why, now, given_up(action))
             case Tell(text=text, key=key):
                 self.store.tell(run.id, now, text, key=key)
 
@@ -211,9 +217,16 @@ class Supervisor:
             self.store.put_attempt(run.id, replace(attempt, size=replace(attempt.size, memory=memory)))
             self.store.tell(run.id, now, why, kind="remedy")
 
-    def _end(self, run: RunRecord, state: str, why: str, now: dt.datetime) -> None:
-        self.store.tell(run.id, now, why, key=f"end-{len(run.attempts)}-{state}", kind="end")
+    def _end(self, run: RunRecord, state: str, why: str, now: dt.datetime, lines: Sequence[str] = ()) -> None:
+        self._tell(run, lines or [why], now, f"end-{len(run.attempts)}-{state}", "end")
         self.store.set_state(run.id, state, why, now)  # type: ignore[arg-type]
+
+    def _tell(self, run: RunRecord, lines: Sequence[str], when: dt.datetime, key: str, kind: str) -> None:
+        """Several lines of one moment: what follows the first is detail."""
+        for index, text in enumerate(lines):
+            self.store.tell(
+                run.id, when, text, key=f"{key}-{index}" if index else key, kind="detail" if index else kind
+            )
 
     def _tell_trouble(self, error: TonnageError) -> None:
         """A place that cannot be reached is no reason to give up: say it once, and go on looking."""
