@@ -122,6 +122,30 @@ def test_a_step_ends_any_other_phase():
     assert log.taken() == []
 
 
+@pytest.mark.parametrize(("line", "expected"), STEPS)
+def test_no_step_is_lost_to_the_quick_look(line, expected):
+    log = LogReader()
+    log.read(line)
+
+    assert [event["step"] for event in log.taken() if event["event"] == "step"] == [expected["step"]]
+
+
+def test_a_flood_of_lines_that_matter_stays_within_its_budget():
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 50e-6  # what a line costs
+        return now[0]
+
+    log = LogReader(clock=clock)
+    for step in range(100_000):
+        log.read(f"step {step}/100000 loss 1.0")
+    log.read("=   RANK 4 PID 123 RUNNING AT node-1")
+
+    assert len([event for event in log.taken() if event["event"] == "step"]) <= 1000
+    assert log.first_rank == 4
+
+
 TORCHRUN = """E0101 12:00:01 failed (exitcode: -9) local_rank: 5 (pid: 812) of binary: /usr/bin/python
 ============================================================
 train.py FAILED

@@ -4,7 +4,8 @@ A stream may be a gigabyte a second, one endless line, or no text at all; memory
 
 - a line is cut at `LINE_BYTES`, the rest of it is dropped;
 - a carriage return starts its line over, as on a terminal: a progress bar is one line, its newest state;
-- more than `BYTES_PER_SECOND` is not read line by line: of what came since only the end is kept, for the record.
+- more than `BYTES_PER_SECOND` for long (`BURST_BYTES` at once) is not read line by line: of what came since only the
+  end is kept, for the record.
 
 Every line that is read goes to `on_line` (steps, phases, ranks); the last ones are kept.
 """
@@ -18,7 +19,8 @@ from collections.abc import Callable
 
 LINE_BYTES = 2048
 KEPT_LINES = 100
-BYTES_PER_SECOND = 1 << 20
+BYTES_PER_SECOND = 1 << 17
+BURST_BYTES = 1 << 20
 _END_BYTES = 1 << 16
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BREAKS = re.compile(rb"\r?\n|\r")
@@ -35,7 +37,7 @@ class Lines:
         self._open = b""
         self._after_return = False
         self._unread: bytes | None = None
-        self._allowance, self._counted_at = float(BYTES_PER_SECOND), clock()
+        self._allowance, self._counted_at = float(BURST_BYTES), clock()
 
     def feed(self, chunk: bytes) -> None:
         """The next bytes of the stream."""
@@ -70,7 +72,7 @@ class Lines:
     def _may_read(self, size: int) -> bool:
         now = self._fed_at
         self._allowance += (now - self._counted_at) * BYTES_PER_SECOND
-        self._allowance, self._counted_at = min(self._allowance, BYTES_PER_SECOND), now
+        self._allowance, self._counted_at = min(self._allowance, BURST_BYTES), now
         if size > self._allowance:
             return False
         self._allowance -= size
