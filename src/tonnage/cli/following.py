@@ -7,14 +7,16 @@ happens, and one now and then to show that it lives.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
-from tonnage.cli.run_text import live_lines, moment_line, progress_line
-from tonnage.cli.run_viewing import look
+from tonnage.cli.columns import width, wrapped
+from tonnage.cli.run_text import live_lines, moment_lines, progress_line
+from tonnage.cli.run_viewing import Eye
 from tonnage.errors import InternalError
 
 if TYPE_CHECKING:
@@ -31,13 +33,14 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
     """Show a run until it is over; Ctrl-C leaves it running. Exit code 0 where it finished."""
     if output in ("json", "quiet"):
         return _wait(store, record, print_it=output == "json")
-    block = _Block(sys.stdout.isatty())
+    block = _Block(sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb")
+    eye = Eye(store, record.id)
     seen, said = skip_first, time.monotonic()
     reviving = _Reviving(store, record.id)
     try:
         while True:
-            view = look(store, record.id)
-            new = [moment_line(moment) for moment in view.moments[seen:]]
+            view = eye.look()
+            new = [line for moment in view.moments[seen:] for line in moment_lines(moment)]
             seen = len(view.moments)
             now = dt.datetime.now(dt.UTC)
             is_over = view.state in ("finished", "failed", "stopped", "suspended")
@@ -45,7 +48,7 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
                 new = [progress_line(view, now)]
             if new:
                 said = time.monotonic()
-            block.draw(new, [] if is_over else [*live_lines(view, now), _leaving(view.name)])
+            block.draw(new, [] if is_over else [*live_lines(view, now), *_leaving(view.name)])
             if is_over:
                 return 0 if view.state == "finished" else 1
             if not view.is_supervised and not reviving.again():
@@ -61,15 +64,17 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
 def _wait(store: Store, record: RunRecord, *, print_it: bool) -> int:
     import msgspec
 
-    while (view := look(store, record.id)).state not in ("finished", "failed", "stopped", "suspended"):
+    eye = Eye(store, record.id)
+    while (view := eye.look()).state not in ("finished", "failed", "stopped", "suspended"):
         time.sleep(LOOK_SECONDS)
     if print_it:
         click.echo(msgspec.json.format(msgspec.json.encode(view), indent=2))
     return 0 if view.state == "finished" else 1
 
 
-def _leaving(name: str) -> str:
-    return f"  Ctrl-C leaves it running; come back with `tonnage watch {name}`"
+def _leaving(name: str) -> list[str]:
+    words = f"Ctrl-C leaves it running; come back with `tonnage watch {name}`"
+    return [f"  {line}"[: width() - 1] for line in wrapped(words, width() - 4)]
 
 
 def _lost(name: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from tonnage.cli.columns import mark, width
+from tonnage.cli.characters import RULE, fitting
+from tonnage.cli.columns import mark, width, wrapped
 from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import gib, short_time
 from tonnage.reporting.run.sparkline import sparkline
 from tonnage.reporting.text import format_age
+from tonnage.running.wording import rate
 from tonnage.units import format_bytes
 
 if TYPE_CHECKING:
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 
 LABEL = 10
 COURSE = 10
-_MOODS = {"death": "bad", "remedy": "warning", "resume": "good", "end": "", "wait": "warning"}
+CLOCK = 12
+"""Columns of a moment's time, with its margins."""
+_LABELLED = ("cause  ", "lost   ", "try    ")
+_MOODS = {"death": "bad", "remedy": "warning", "resume": "good", "wait": "warning"}
 
 
 def planned_lines(plan: Plan) -> list[str]:
@@ -48,54 +53,88 @@ def planned_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def moment_line(moment: Moment) -> str:
-    """Something that happened, with its time."""
-    clock = moment.when.astimezone().strftime("%H:%M:%S")
+def moment_lines(moment: Moment) -> list[str]:
+    """Something that happened, with its time; details stand below what they belong to, plans have no time."""
+    if moment.kind == "planned":
+        return [f"  {fitting(moment.text)}"]
+    clock = moment.when.astimezone().strftime("%H:%M:%S") if moment.kind != "detail" else ""
     mood = _MOODS.get(moment.kind, "")
-    return f"  {clock}  {mark(moment.text, mood) if mood else moment.text}"
+    lines = wrapped(fitting(moment.text), max(width() - CLOCK, 28)) or [""]
+    if moment.text.startswith(_LABELLED):  # the columns of `cause  ...` and `lost   ...` are part of the text
+        label = moment.text[:7]
+        lines = wrapped(fitting(moment.text[7:]), max(width() - CLOCK - 7, 28))
+        lines = [(label if index == 0 else " " * 7) + line for index, line in enumerate(lines)]
+    return [
+        f"  {clock if index == 0 else '':<8}  {mark(line, mood) if mood else line}"
+        for index, line in enumerate(lines)
+    ]
 
 
 def live_lines(view: RunView, now: dt.datetime) -> list[str]:
-    """The block that changes: where it stands, memory, money, what is safe."""
-    lines = ["  " + "─" * (min(width(), 100) - 4), _standing(view, now)]
+    """The block that changes: where it stands, memory, money, what is safe. No line is wider than the terminal."""
+    lines = [RULE * (min(width(), 100) - 4), *_flowing(_standing(view, now))]
     for label, memory in (("GPU memory", view.gpu_memory), ("RAM", view.memory)):
         if memory is not None:
-            lines.append(_memory(label, memory, view, now))
-    lines.append(_money(view, now))
-    if not view.is_supervised:
-        lines.append("  nobody keeps it alive: only what its place does by itself happens")
-    return lines
+            lines += _memory(label, memory, view, now)
+    lines += _flowing(_money(view, now))
+    lines += [line for text in _warnings(view) for line in wrapped(text, width() - 4)]
+    return [fitting(f"  {line}"[: width() - 1]) for line in lines]
 
 
 def progress_line(view: RunView, now: dt.datetime) -> str:
     """All of it in one line, for logs."""
-    parts = [_standing(view, now).strip()]
+    parts = list(_standing(view, now))
     if view.memory is not None:
         parts.append(f"RAM {_of(view.memory)}")
     if view.safe_step is not None:
         parts.append(f"safe up to step {view.safe_step:,}")
-    return "  " + "   ".join(parts)
+    return fitting("  " + "   ".join(parts))
 
 
-def _standing(view: RunView, now: dt.datetime) -> str:
+def _flowing(parts: list[str], gap: str = "   ") -> list[str]:
+    """Parts side by side, in as many lines as they need."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(gap) + len(part) <= width() - 4:
+            lines[-1] += gap + part
+        else:
+            lines.append(part)
+    return lines
+
+
+def _standing(view: RunView, now: dt.datetime) -> list[str]:
     if view.step is None:
-        held = f": {view.held_by}" if view.held_by else ""
-        return f"  {view.state}{held}   attempt {view.attempt}   {format_age(now - view.created)}"
+        held = f": held by {view.held_by}" if view.held_by else ""
+        return [f"{view.state}{held}", f"attempt {view.attempt}", format_age(now - view.created)]
     parts = [f"step {view.step:,}" + (f" / {view.total:,}" if view.total else "")]
     if view.loss is not None:
         parts.append(f"loss {view.loss:.4g}")
     if view.seconds_per_step:
         parts.append(f"{short_time(view.seconds_per_step)}/step")
-    if view.finishes is not None:
-        parts.append(f"finishes {_moment(view.finishes, now)}")
+    if view.finishes is not None and view.state == "running":
+        parts.append(f"finishes {_moment(view.finishes, now)}{_give_or_take(view)}")
+    if view.phase not in ("", "step"):
+        parts.append(f"in {view.phase}")
     if view.state not in ("running",):
         parts.append(view.state)
-    return "  " + "   ".join(parts)
+    return parts
 
 
-def _memory(label: str, memory: MemoryView, view: RunView, now: dt.datetime) -> str:
+def _give_or_take(view: RunView) -> str:
+    """How far off the end may be, where that is worth a word."""
+    if view.finishes_within is None or view.finishes_within < max(30.0, 0.02 * (view.seconds_left or 0.0)):
+        return ""
+    return f" (+-{short_time(view.finishes_within)})"
+
+
+def _memory(label: str, memory: MemoryView, view: RunView, now: dt.datetime) -> list[str]:
     course = sparkline(memory.course, memory.limit, COURSE)
-    return f"  {label:<{LABEL}}  {course:<{COURSE}}  {_of(memory):<22}{_trend(memory, view, now)}".rstrip()
+    start = f"{label:<{LABEL}}  {course:<{COURSE}}  {_of(memory)}"
+    busy = ""
+    if label.startswith("GPU") and view.gpu_activity is not None:
+        busy = f"{view.gpu_activity:.0f} % busy"
+    first, *more = _flowing([start, *filter(None, (busy, _trend(memory, view, now)))], gap="  ")
+    return [first, *(" " * (LABEL + 2) + line for line in more)]
 
 
 def _of(memory: MemoryView) -> str:
@@ -107,32 +146,64 @@ def _of(memory: MemoryView) -> str:
 def _trend(memory: MemoryView, view: RunView, now: dt.datetime) -> str:
     if memory.growth_per_hour is None:
         return ""
-    if memory.limit_in_seconds is None or memory.growth_per_hour <= 0:
+    if memory.growth_per_hour <= 0:
         return "steady"
-    text = f"growing {format_bytes(memory.growth_per_hour)}/h: limit in {short_time(memory.limit_in_seconds)}"
+    pace = rate(memory.growth_per_hour / 3600, memory.usage)
+    for long, short in ((" per second", "/s"), (" per minute", "/min"), (" per hour", "/h")):
+        pace = pace.replace(long, short)
+    text = f"growing {pace}"
+    if memory.limit_in_seconds is None:
+        return text
+    text += f": limit in {short_time(memory.limit_in_seconds)}"
     if view.finishes is not None and now + dt.timedelta(seconds=memory.limit_in_seconds) > view.finishes:
         return text + ", after the end"
     return text
 
 
-def _money(view: RunView, now: dt.datetime) -> str:
-    parts = []
+def _money(view: RunView, now: dt.datetime) -> list[str]:
+    total = (
+        "" if view.seconds_left is None else f" of about {short_time(view.ran_seconds + view.seconds_left)}"
+    )
+    time = f"ran {short_time(view.ran_seconds)}{total}"
+    if view.deadline_seconds is not None:
+        time += f", deadline {short_time(view.deadline_seconds)}"
+    parts = [time]
     if view.spent is not None:
-        parts.append(f"spent {dollars(view.spent)}")
-    parts.append(f"ran {short_time(view.ran_seconds)}")
+        money = f"spent {dollars(view.spent)}"
+        money += f" of about {dollars(view.expected_cost)}" if view.expected_cost is not None else ""
+        money += f", budget {dollars(view.budget)}" if view.budget is not None else ""
+        parts.insert(0, money)
     if view.safe_step is not None and view.safe_since is not None:
         parts.append(f"safe up to step {view.safe_step:,} ({format_age(now - view.safe_since)} ago)")
     else:
         parts.append("no checkpoint yet")
-    return "  " + "      ".join(parts)
+    return parts
+
+
+def _warnings(view: RunView) -> list[str]:
+    """What will stand in its way, and that nobody watches over it."""
+    found = []
+    left, deadline = view.seconds_left, view.deadline_seconds
+    if left is not None and deadline is not None and view.ran_seconds + left > deadline:
+        early = short_time(view.ran_seconds + left - deadline)
+        found.append(f"the deadline comes {early} before the end: it will be saved and stopped then")
+    if view.expected_cost is not None and view.budget is not None and view.expected_cost > view.budget:
+        found.append(
+            f"the budget ends before the run does: {dollars(view.expected_cost - view.budget)} are missing"
+        )
+    if not view.is_supervised:
+        found.append("nobody keeps it alive: only what its place does by itself happens")
+    return found
 
 
 def _moment(when: dt.datetime, now: dt.datetime) -> str:
     local = when.astimezone()
+    if when - now < dt.timedelta(minutes=10):
+        return local.strftime("%H:%M:%S")
     if when - now < dt.timedelta(hours=20):
         return local.strftime("%H:%M")
     return local.strftime("%a %H:%M" if when - now < dt.timedelta(days=6) else "%d %b %H:%M")
 
 
 def _line(label: str, text: str) -> str:
-    return f"  {label:<{LABEL}}{text}"
+    return fitting(f"  {label:<{LABEL}}{text}")

@@ -8,6 +8,7 @@ import time
 import click
 
 STOP_SECONDS = 300.0
+MOST_LISTED = 200
 
 
 @click.command()
@@ -21,15 +22,14 @@ def ps(everything: bool, on: str | None, namespace: str, output: str) -> int:
         from tonnage.cli.runs_cluster import list_runs_on
 
         return list_runs_on(on, namespace, everything=everything, output=output)
-    from tonnage.cli.columns import table
+    from tonnage.cli.run_listing import listed
     from tonnage.cli.run_opening import open_store
     from tonnage.cli.run_viewing import look
-    from tonnage.planning.spending import dollars
     from tonnage.reporting.run import line_of
 
     store = open_store()
     now = dt.datetime.now(dt.UTC)
-    found = store.runs(active_only=not everything, limit=200)
+    found = store.runs(active_only=not everything, limit=MOST_LISTED)
     lines = [line_of(look(store, run.id), now) for run in found]
     if output == "json":
         import msgspec
@@ -41,13 +41,9 @@ def ps(everything: bool, on: str | None, namespace: str, output: str) -> int:
             "no run is active" + ("" if everything else "; `tonnage ps --all` shows those that are over")
         )
         return 0
-    rows = [("run", "where", "state", "attempt", "step", "age", "spent", "")]
-    for line in lines:
-        why = line.why if line.is_supervised else "nobody keeps it alive"
-        spent = "-" if line.spent is None else dollars(line.spent)
-        name = f"{line.name}#{line.id}" if everything else line.name
-        rows.append((name, line.place, line.state, str(line.attempt), line.progress, line.age, spent, why))
-    click.echo("\n".join(table(rows, right=(3, 4, 5, 6))))
+    click.echo("\n".join(listed(lines, numbered=everything)))
+    if len(found) == MOST_LISTED:
+        click.echo(f"the newest {MOST_LISTED}; `tonnage watch NAME#NUMBER` finds any run")
     return 0
 
 
@@ -93,7 +89,7 @@ def watch(run: str, once: bool, output: str) -> int:
     """Show a run live: steps, memory, money, what is safe, and what happened."""
     from tonnage.cli.following import follow
     from tonnage.cli.run_opening import find_run, open_store
-    from tonnage.cli.run_text import live_lines, moment_line
+    from tonnage.cli.run_text import live_lines, moment_lines
     from tonnage.cli.run_viewing import look
 
     store = open_store()
@@ -107,7 +103,8 @@ def watch(run: str, once: bool, output: str) -> int:
         view = look(store, record.id)
         now = dt.datetime.now(dt.UTC)
         block = live_lines(view, now) if record.is_active else []
-        click.echo("\n".join([*(moment_line(moment) for moment in view.moments), *block]))
+        told = [line for moment in view.moments for line in moment_lines(moment)]
+        click.echo("\n".join([*told, *block]))
         return 0 if view.state not in ("failed",) else 1
     return follow(store, record)
 

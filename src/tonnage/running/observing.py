@@ -61,6 +61,8 @@ class Observation:
     saved: Saved | None = None
     memory: MemoryNow | None = None
     gpu_memory: MemoryNow | None = None
+    gpu_activity: float | None = None
+    """Percent of the time the GPUs were busy, the mean of all."""
     nodes: tuple[str, ...] = ()
     """Where it runs."""
     ranks_ready: int | None = None

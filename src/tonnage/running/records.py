@@ -19,6 +19,7 @@ def observed_in(records: Sequence[Record]) -> Observation:
         saved=_saved(records),
         memory=_memory(records),
         gpu_memory=_gpu_memory(records),
+        gpu_activity=_gpu_activity(records),
         resumed_from=next((r.resumed_from for r in records if r.resumed_from is not None), None),
         skipped=tuple(dict.fromkeys(text for record in records for text in record.skipped)),
     )
@@ -75,6 +76,11 @@ def _gpu_memory(records: Sequence[Record]) -> MemoryNow | None:
         return None
     gpu, node = max(known, key=lambda pair: int(pair[0]["used"]))
     return MemoryNow(usage=int(gpu["used"]), peak=gpu.get("peak"), limit=gpu.get("total"), node=node)
+
+
+def _gpu_activity(records: Sequence[Record]) -> float | None:
+    known = [float(gpu["activity"]) for record in records for gpu in record.gpus if "activity" in gpu]
+    return sum(known) / len(known) if known else None
 
 
 def _moment(seconds: float) -> dt.datetime:

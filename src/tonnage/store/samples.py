@@ -37,14 +37,16 @@ class Samples:
                 (series, times[0], times[-1], len(times), max(values), times.tobytes(), values.tobytes()),
             )
 
-    def series(self, run: int, attempt: int, node: int, metric: str) -> list[tuple[float, int]]:
-        """All readings of one series, oldest first."""
+    def series(
+        self, run: int, attempt: int, node: int, metric: str, *, after: float = 0.0
+    ) -> list[tuple[float, int]]:
+        """Readings of one series, oldest first; chunks that end before `after` (seconds since 1970) are not read."""
         found: list[tuple[float, int]] = []
         with explained(self._path):
             rows = self._connection.execute(
                 "SELECT times, readings FROM chunks JOIN series ON series.id = chunks.series "
-                "WHERE run = ? AND attempt = ? AND node = ? AND metric = ? ORDER BY first",
-                (run, attempt, node, metric),
+                "WHERE run = ? AND attempt = ? AND node = ? AND metric = ? AND last > ? ORDER BY first",
+                (run, attempt, node, metric, round(after * 1000)),
             )
             for times, readings in rows:
                 found += zip((t / 1000 for t in _numbers(times)), _numbers(readings), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from tonnage.local.place import LocalPlace
@@ -22,7 +22,13 @@ from tonnage_agent.packing import packed
 
 def run_of(record: RunRecord) -> Run:
     """The Run that was started."""
-    return load_one(record.launching.document, f"run {record.name}#{record.id}", Run)
+    return _read(record.launching.document, f"run {record.name}#{record.id}")
+
+
+@lru_cache(maxsize=256)
+def _read(document: str, name: str) -> Run:
+    """Read once: whoever follows a run asks every second."""
+    return load_one(document, name, Run)
 
 
 def policies_of(record: RunRecord) -> Policies:
@@ -52,6 +58,7 @@ def _setting(record: RunRecord, home: Path) -> Setting:
     )
 
 
+@lru_cache(maxsize=4)
 def agent_archive(home: Path) -> Path:
     """The agent as one file, made once for each version of it."""
     content = packed()

@@ -51,7 +51,9 @@ def view_probe(records: Sequence[Mapping[str, Any]]) -> ProbeView:
         (float(r["memory"].get("growthPerSecond") or 0) for r in records if "memory" in r), default=0.0
     )
     gpus = [gpu for record in records for gpu in record.get("gpus", ())]
-    checkpoint = next((record["checkpoint"] for record in records if "checkpoint" in record), {})
+    checkpoint: Mapping[str, Any] = next(
+        (record["checkpoint"] for record in records if "checkpoint" in record), {}
+    )
     where = max(phases, key=lambda name: phases[name]) if phases else ""
     return ProbeView(
         steps=max((int(r["step"]) + 1 for r in records if "step" in r), default=None),

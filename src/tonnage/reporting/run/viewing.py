@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tonnage.memory.series import Point, growth_of
+from tonnage.memory.series.growing import LEAST_POINTS
+from tonnage.reporting.run.finishing import Finish, finish_of
 from tonnage.running.attempts import Attempt
 from tonnage.running.history import Moment, RunRecord
 from tonnage.running.observing import MemoryNow, Observation
@@ -19,6 +22,7 @@ class MemoryView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     limit: int | None = None
     peak: int | None = None
     growth_per_hour: int | None = None
+    """0 where it is steady; absent where it was not watched for long enough."""
     limit_in_seconds: float | None = None
     """When the limit is reached, if it goes on like this."""
     course: tuple[int, ...] = ()
@@ -50,6 +54,7 @@ class RunView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """`waiting`, `starting`, `running`, ... while it is active; else how it ended."""
     attempt: int
     created: dt.datetime
+    ended: dt.datetime | None = None
     why: str = ""
     held_by: str = ""
     nodes: tuple[str, ...] = ()
@@ -59,17 +64,37 @@ class RunView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     phase: str = ""
     seconds_per_step: float | None = None
     finishes: dt.datetime | None = None
+    finishes_within: float | None = None
+    """Seconds it may be earlier or later, by its own pace so far."""
+    seconds_left: float | None = None
     memory: MemoryView | None = None
     gpu_memory: MemoryView | None = None
+    gpu_activity: float | None = None
+    """Percent of the time the GPUs were busy, over all of them."""
     safe_step: int | None = None
     safe_since: dt.datetime | None = None
     ran_seconds: float = 0.0
     spent: int | None = None
     """Micro-dollars; absent where no price is known."""
     price_per_hour: int | None = None
+    expected_cost: int | None = None
+    """Micro-dollars at its end, at the pace it has."""
+    budget: int | None = None
+    deadline_seconds: float | None = None
+    """Time that all attempts together may run."""
     is_supervised: bool = True
     attempts: tuple[AttemptView, ...] = ()
     moments: tuple[Moment, ...] = ()
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What the document says of the whole run."""
+
+    budget: int | None = None
+    """Micro-dollars."""
+    deadline_seconds: float | None = None
+    steps: int | None = None
+    """How many it wants to make."""
 
 
 def view_run(
@@ -78,14 +103,25 @@ def view_run(
     now: dt.datetime,
     *,
     course: Sequence[tuple[float, int]] = (),
+    needed: Sequence[tuple[float, int]] = (),
+    limits: Limits | None = None,
     moments: Sequence[Moment] = (),
     is_supervised: bool = True,
 ) -> RunView:
-    """What is known of a run now."""
+    """What is known of a run now.
+
+    `course` is what it held lately, `needed` the same without what the kernel could take back: growth of page cache
+    is no leak.
+    """
     progress = observation.progress if observation else None
     saved = observation.saved if observation else None
+    ending = run.current.ending if run.current else None
     ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
     rate = run.launching.price_per_hour
+    spent = None if rate is None else round(rate * ran / 3600)
+    finish = finish_of(progress, run.current, now) if run.is_active else Finish()
+    left = finish.seconds_left
+    limits = limits or Limits()
     return RunView(
         name=run.name,
         id=run.id,
@@ -93,22 +129,29 @@ def view_run(
         state=_state(run, observation),
         attempt=run.current.number if run.current else 0,
         created=run.created,
+        ended=run.ended,
         why=run.why,
         held_by=observation.held_by if observation else "",
         nodes=observation.nodes if observation else (),
-        step=progress.step if progress else None,
-        total=progress.total if progress else None,
+        step=progress.step if progress else ending.step if ending else None,
+        total=(progress.total if progress else None) or limits.steps,
         loss=progress.loss if progress else None,
         phase=progress.phase if progress else "",
         seconds_per_step=progress.seconds_per_step if progress else None,
-        finishes=_finishes(observation, now),
-        memory=_memory(observation.memory if observation else None, course),
-        gpu_memory=_memory(observation.gpu_memory if observation else None, ()),
-        safe_step=saved.step if saved else None,
+        finishes=finish.at,
+        finishes_within=finish.within,
+        seconds_left=left,
+        memory=_memory(observation.memory if observation else None, course, needed),
+        gpu_memory=_memory(observation.gpu_memory if observation else None, (), ()),
+        gpu_activity=observation.gpu_activity if observation else None,
+        safe_step=saved.step if saved else ending.safe_step if ending else None,
         safe_since=saved.when if saved else None,
         ran_seconds=ran,
-        spent=None if rate is None else round(rate * ran / 3600),
+        spent=spent,
         price_per_hour=rate,
+        expected_cost=None if spent is None or left is None else spent + round((rate or 0) * left / 3600),
+        budget=limits.budget,
+        deadline_seconds=limits.deadline_seconds,
         is_supervised=is_supervised,
         attempts=tuple(_attempt(one) for one in run.attempts),
         moments=tuple(moments),
@@ -131,30 +174,29 @@ def _state(run: RunRecord, observation: Observation | None) -> str:
     return observation.state
 
 
-def _finishes(observation: Observation | None, now: dt.datetime) -> dt.datetime | None:
-    progress = observation.progress if observation else None
-    if progress is None or progress.total is None or not progress.seconds_per_step:
-        return None
-    left = (progress.total - progress.step) * progress.seconds_per_step
-    return now + dt.timedelta(seconds=max(left, 0.0))
-
-
-def _memory(now: MemoryNow | None, course: Sequence[tuple[float, int]]) -> MemoryView | None:
+def _memory(
+    now: MemoryNow | None, course: Sequence[tuple[float, int]], needed: Sequence[tuple[float, int]]
+) -> MemoryView | None:
     if now is None:
         return None
-    growth = now.growth_per_second
-    is_growing = growth is not None and growth > 0
-    left = None
-    if is_growing and now.limit is not None and growth:
-        left = max(now.limit - now.usage, 0) / growth
+    growth = _growth(now, needed)
+    left = max(now.limit - now.usage, 0) / growth if growth and now.limit is not None else None
     return MemoryView(
         usage=now.usage,
         limit=now.limit,
         peak=now.peak,
-        growth_per_hour=round(growth * 3600) if growth is not None else None,
+        growth_per_hour=None if growth is None else round(growth * 3600),
         limit_in_seconds=left,
         course=tuple(value for _, value in course),
     )
+
+
+def _growth(now: MemoryNow, needed: Sequence[tuple[float, int]]) -> float | None:
+    """Bytes per second; 0 where it is steady, None where nobody can tell yet."""
+    if len(needed) >= LEAST_POINTS:
+        found = growth_of([Point(*each) for each in needed], limit=now.limit)
+        return found.bytes_per_second if found.is_growing else 0.0
+    return now.growth_per_second if now.growth_per_second and now.growth_per_second > 0 else None
 
 
 def _attempt(attempt: Attempt) -> AttemptView:
