@@ -25,6 +25,7 @@ from tonnage.local.detached import start_detached
 from tonnage.local.layout import NodeFolder
 from tonnage.local.machine import NAME, usable_memory
 from tonnage.local.processes import Identity
+from tonnage.local.sampled import samples_after
 from tonnage.local.starting import Node, Setting, nodes_of
 from tonnage.local.tailing import last_lines
 from tonnage.running.attempts import Size
@@ -33,7 +34,7 @@ from tonnage.running.observing import Bounds, Observation
 from tonnage.running.records import observed_in
 from tonnage_agent.contract import RECORD_FILE, SAMPLES_FILE
 from tonnage_agent.record import Record, read_record
-from tonnage_agent.telemetry import NotASampleError, Sample, parse_sample
+from tonnage_agent.telemetry import Sample
 
 LOG_LINES = 200
 _SHIM_SECONDS = 20.0
@@ -142,9 +143,11 @@ class LocalPlace:
     def _bury(self, number: int) -> None:
         """Where a shim was killed with its attempt, end what it can no longer end."""
         for index in range(self._nodes):
-            folder = self._folder(number, index)
-            if self._state(number, index) == "failed" and not folder.exit.exists():
-                bury(_read(folder.shim) or {}, self._setting.folder.record, number, index)
+            told = _read(self._folder(number, index).shim) or {}
+            keeper = _identity(told.get("shim"))
+            is_over = self._state(number, index) in ("done", "failed")
+            if is_over and (keeper is None or not keeper.is_alive):  # a living one clears up itself
+                bury(told, self._setting.folder.record, number, index)
 
     def _pod_end(self, number: int, index: int) -> PodEnd:
         ended = _read(self._folder(number, index).exit) or {}
@@ -193,14 +196,7 @@ class LocalPlace:
         found = []
         for index in range(self._nodes):
             path = self._setting.folder.record_of(number, index) / SAMPLES_FILE
-            since = after.get(index, 0.0)
-            for line in last_lines(path, 600):
-                try:
-                    sample = parse_sample(line)
-                except NotASampleError:
-                    continue
-                if sample.when > since:
-                    found.append((index, sample))
+            found += [(index, sample) for sample in samples_after(path, after.get(index, 0.0))]
         return found
 
     def logs(self, number: int, *, node: int | None = None, tail: int | None = None) -> list[str]:

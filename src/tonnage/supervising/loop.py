@@ -33,7 +33,7 @@ from tonnage.running.policies import Policies
 from tonnage.running.port import RunPlace, SharedPlace
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
-from tonnage.supervising.sampling import keep_samples
+from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
 
 LOOK_SECONDS = 1.0
 PATIENCE = 3
@@ -54,6 +54,7 @@ class Supervisor:
     trouble: int = field(default=0)
     """Looks in a row that failed: the place could not be reached."""
     refusals: int = field(default=0)
+    sample_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
 
     def watch(self) -> RunRecord:
         """Look until nothing more will happen by itself."""
@@ -103,11 +104,14 @@ class Supervisor:
             return run, Observation(state="absent")
         seen = self.place.observe(attempt.number)
         run = self._remember(run, attempt, seen, now)
-        keep_samples(self.store, self.place, run.id, attempt.number)
         if needs_ending(attempt, seen):
-            keep_samples(self.store, self.place, run.id, attempt.number, at_end=True)
+            keep_samples(self.store, self.place, run.id, attempt.number)
             evidence = self.place.evidence(attempt.number)
-            seen = replace(seen, ending=ending_of(attempt, seen, evidence, now))
+            series = kept_series(self.store, run.id, attempt.number, now)
+            seen = replace(seen, ending=ending_of(attempt, seen, evidence, now, series=series))
+        elif now >= self.sample_after:
+            keep_samples(self.store, self.place, run.id, attempt.number)
+            self.sample_after = now + dt.timedelta(seconds=CHUNK_SECONDS)
         return run, seen
 
     def _remember(self, run: RunRecord, attempt: Attempt, seen: Observation, now: dt.datetime) -> RunRecord:
