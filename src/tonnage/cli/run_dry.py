@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,4 +69,5 @@ def _there(planned: Planned) -> list[dict[str, Any]]:
     from tonnage.cli.run_cluster import place_for
 
     place, launching = place_for(planned)
-    return place.rehearse(1, launching.first_size)
+    with closing(place):
+        return place.rehearse(1, launching.first_size)

@@ -118,7 +118,8 @@ def _where(cluster: KubeCluster | None) -> tuple[Snapshot, str]:
     from tonnage.cli.target import Looking
 
     Looking(cluster).announce()
-    return cluster.observe(), str(cluster.target)
+    with cluster.client:
+        return cluster.observe(), str(cluster.target)
 
 
 def _plan(workload: Workload, snapshot: Snapshot, against: str) -> Plan:

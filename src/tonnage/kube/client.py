@@ -104,10 +104,13 @@ class KubeClient:
         body: object = None,
         content_type: str = "application/json",
         params: Mapping[str, str] | None = None,
+        seconds: float | None = None,
     ) -> bytes:
         """One call, tried once: whoever repeats it must know that it may be repeated."""
         content = None if body is None else msgspec.json.encode(body)
-        return self._once(method, path, asked, params=params, content=content, content_type=content_type)
+        return self._once(
+            method, path, asked, params=params, content=content, content_type=content_type, seconds=seconds
+        )
 
     @contextmanager
     def streaming(self, path: str, params: Mapping[str, str], idle_seconds: float) -> Iterator[Iterator[str]]:
@@ -208,10 +211,14 @@ class KubeClient:
         params: Mapping[str, str] | None = None,
         content: bytes | None = None,
         content_type: str = "application/json",
+        seconds: float | None = None,
     ) -> bytes:
         headers = {"Content-Type": content_type} if content is not None else {}
+        timeout = plain_timeout() if seconds is None else httpx2.Timeout(seconds)
         try:
-            response = self._http.request(method, path, params=params, content=content, headers=headers)
+            response = self._http.request(
+                method, path, params=params, content=content, headers=headers, timeout=timeout
+            )
         except httpx2.HTTPError as error:
             raise failing.from_network(error, self.access.server) from error
         if response.is_success:

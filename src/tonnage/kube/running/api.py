@@ -17,6 +17,8 @@ from tonnage.kube.client import KubeClient
 from tonnage.kube.failing import Asked, NotFoundError, NotInstalledError
 
 Object = dict[str, Any]
+PROXY_SECONDS = 3.0
+"""How long a pod may take to answer through the proxy: some control planes cannot reach pods at all."""
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -139,7 +141,7 @@ class RunApi:
         """A page of the agent's port, through the API server's proxy: only it can reach pods from everywhere."""
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{port}/proxy/{page}"
         asked = Asked("get", "pods/proxy", "", self.namespace, pod)
-        return self.client.send("GET", path, asked).decode(errors="replace")
+        return self.client.send("GET", path, asked, seconds=PROXY_SECONDS).decode(errors="replace")
 
     def node(self, name: str) -> Object | None:
         return self.get(Ref("v1", "Node", name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tonnage.errors import ForbiddenError, TonnageError
@@ -19,6 +19,12 @@ from tonnage_agent.hearing.log import LogReader
 
 ASK_SECONDS = 0.9
 """No pod is asked more often than this."""
+LONGEST_SECONDS = 30.0
+"""Between two tries of a pod that does not answer: the wait doubles up to this."""
+MOST_AT_ONCE = 8
+"""Pods asked in one look: in a large gang they take turns."""
+PATIENCE = 3
+"""After so many silent tries steps are read from the log."""
 LOG_LINES = 50
 
 
@@ -27,36 +33,51 @@ class Agents:
 
     def __init__(self, api: RunApi, port: int) -> None:
         self._api, self._port = api, port
-        self._asked: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+        self._silent: dict[str, int] = {}
         self._forbidden = False
         self.note = ""
 
-    def record(self, pod: Mapping[str, Any], memory: Memory) -> dict[str, Any] | None:
-        """The newest record of a pod, from wherever it can be had."""
-        uid = reading.uid_of(pod)
-        final = record_in(pod)
-        if final is not None:
-            memory.hear(uid, final)
-            return final
-        if reading.is_running(pod) and time.monotonic() - self._asked.get(uid, -1.0) >= ASK_SECONDS:
-            self._asked[uid] = time.monotonic()
-            found = self._ask(pod) or self._from_log(pod)
-            if found is not None:
-                memory.hear(uid, found)
-        return memory.record(uid)
+    def records(self, pods: Iterable[Mapping[str, Any]], memory: Memory) -> list[dict[str, Any]]:
+        """The newest record of each pod, from wherever it can be had."""
+        due = sorted(
+            (pod for pod in pods if self._is_due(pod)), key=lambda pod: self._due.get(reading.uid_of(pod), 0)
+        )
+        for pod in due[:MOST_AT_ONCE]:
+            if (found := self._ask(pod)) is not None:
+                memory.hear(reading.uid_of(pod), found)
+        for pod in pods:
+            if (final := record_in(pod)) is not None:
+                memory.hear(reading.uid_of(pod), final)
+        return [found for pod in pods if (found := memory.record(reading.uid_of(pod))) is not None]
 
     def samples(self, pod: Mapping[str, Any]) -> list[str]:
         """The newest samples as lines; none where the agent cannot be asked."""
-        if self._forbidden or not reading.is_running(pod):
+        if self._forbidden or self._silent.get(reading.uid_of(pod)) or not reading.is_running(pod):
             return []
         try:
             return self._api.from_agent(reading.name_of(pod), self._port, "samples").splitlines()
         except TonnageError:
             return []
 
+    def _is_due(self, pod: Mapping[str, Any]) -> bool:
+        return reading.is_running(pod) and time.monotonic() >= self._due.get(reading.uid_of(pod), 0.0)
+
     def _ask(self, pod: Mapping[str, Any]) -> dict[str, Any] | None:
-        if self._forbidden:
-            return None
+        uid = reading.uid_of(pod)
+        found = None if self._forbidden else self._from_port(pod)
+        silent = self._silent[uid] = 0 if found is not None else self._silent.get(uid, 0) + 1
+        if found is None and (self._forbidden or silent >= PATIENCE):
+            found = self._from_log(pod)
+        wait = (
+            ASK_SECONDS
+            if self._forbidden
+            else min(LONGEST_SECONDS, ASK_SECONDS * 2 ** max(0, silent - PATIENCE))
+        )
+        self._due[uid] = time.monotonic() + wait
+        return found
+
+    def _from_port(self, pod: Mapping[str, Any]) -> dict[str, Any] | None:
         try:
             found = json.loads(self._api.from_agent(reading.name_of(pod), self._port, "record"))
         except ForbiddenError:
@@ -64,12 +85,10 @@ class Agents:
             self.note = "you may not get pods/proxy: steps are read from the log, memory is not seen"
             return None
         except (TonnageError, ValueError):
-            return None  # it starts, ends, or has no agent
+            return None  # it starts, ends, has no agent, or cannot be reached
         return found if isinstance(found, dict) else None
 
     def _from_log(self, pod: Mapping[str, Any]) -> dict[str, Any] | None:
-        if not self._forbidden:
-            return None
         try:
             text = self._api.log(reading.name_of(pod), reading.main_container(pod), tail=LOG_LINES)
         except TonnageError:

@@ -72,6 +72,12 @@ class KubePlace:
     def target(self) -> Target:
         return self._setting.target
 
+    def close(self) -> None:
+        """Let go of the connections; the run goes on."""
+        if self._watch is not None:
+            self._watch.close()
+        self._api.client.close()
+
     def rehearse(self, number: int, size: Size) -> list[Object]:
         """Everything that would be applied; the cluster has gone through all of it and stored nothing."""
         objects = self._launcher.objects(number, size)
@@ -210,8 +216,8 @@ class KubePlace:
     def _told_by_agents(self, seen: Look, memory: Memory) -> Observation:
         """Of the pods that are there; else what the last ones said."""
         pods = seen.newest or reading.newest(memory.pods.values(), seen.nodes)
-        raw = [self._agents.record(pod, memory) for pod in pods.values()]
-        return observed_in([read_record(dict(each)) for each in raw if each is not None])
+        raw = self._agents.records(list(pods.values()), memory)
+        return observed_in([read_record(each) for each in raw])
 
     @property
     def _is_watched(self) -> bool:
