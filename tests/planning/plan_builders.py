@@ -191,6 +191,12 @@ class AnEstimator:
     def peaks(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
         return None
 
+    def least(self, setup: Setup) -> int | None:  # noqa: ARG002
+        return None
+
+    def memory(self, setup: Setup) -> Estimate:
+        return self.estimate(setup)
+
     def seconds(self, setup: Setup) -> Interval | None:
         recipe = setup.recipe
         again = {"none": 1.0, "selective": 1.1, "full": 1.3}[recipe.checkpointing]

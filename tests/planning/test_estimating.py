@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from plan_builders import AnEstimator
 from solver_builders import a_setup
 
 from tonnage.memory.estimate import Estimate, Interval
+from tonnage.memory.recipe import Checkpointing, Precision
 from tonnage.memory.shapes import find_shape
 from tonnage.planning.estimating import CannotEstimate, Remembered, repeated
 from tonnage.planning.shape_estimating import ShapeEstimator
@@ -69,9 +72,9 @@ def test_what_is_far_too_large_is_not_worked_out_in_full() -> None:
     asked: list[Setup] = []
 
     class Counted(ShapeEstimator):
-        def estimate(self, setup: Setup) -> Estimate:
+        def memory(self, setup: Setup) -> Estimate:
             asked.append(setup)
-            return estimator.estimate(setup)
+            return estimator.memory(setup)
 
     scales = Scales(Counted(find_shape("gpt2")), offered=None, prices={})
     huge, small = (a_setup(micro_batch=size, gpu="h100", sequence=1024) for size in (512, 2))
@@ -80,3 +83,57 @@ def test_what_is_far_too_large_is_not_worked_out_in_full() -> None:
     assert [room.fits for setup in (huge, small) if (room := scales.room(setup)) is not None] == [False, True]
     assert not scales.is_hopeless(small)
     assert asked == [small]
+
+
+@pytest.mark.parametrize("precision", ["amp-bf16", "bf16"])
+@pytest.mark.parametrize("checkpointing", ["none", "full"])
+@pytest.mark.parametrize("micro_batch", [1, 8])
+def test_the_least_that_is_told_early_is_never_above_the_full_answer(
+    precision: Precision, checkpointing: Checkpointing, micro_batch: int
+) -> None:
+    estimator = ShapeEstimator(find_shape("distilgpt2"))
+    setup = a_setup(micro_batch=micro_batch, gpu="h100", sequence=512)
+    setup = replace(setup, recipe=replace(setup.recipe, precision=precision, checkpointing=checkpointing))
+    least, full = estimator.least(setup), estimator.memory(setup)
+
+    assert least is not None
+    assert 0.8 * full.required < least <= full.required
+
+
+def test_what_does_not_fit_without_a_limit_is_neither_searched_nor_timed() -> None:
+    asked: list[str] = []
+
+    class Counted(ShapeEstimator):
+        def memory(self, setup: Setup) -> Estimate:
+            asked.append("memory")
+            return super().memory(setup)
+
+        def seconds(self, setup: Setup) -> Interval | None:
+            asked.append("seconds")
+            return super().seconds(setup)
+
+    estimator = Remembered(Counted(find_shape("gpt2")))
+    setup = a_setup(micro_batch=58, gpu="h100", sequence=1024)
+    room = Scales(estimator, offered=None, prices={}).room(setup)
+
+    assert room is not None
+    assert not room.fits
+    assert asked == []
+    assert not estimator.estimate(setup).required <= room.usable
+
+
+def test_memory_that_is_known_is_not_worked_out_again_for_the_whole_answer() -> None:
+    asked: list[Setup] = []
+
+    class Counted(ShapeEstimator):
+        def memory(self, setup: Setup) -> Estimate:
+            asked.append(setup)
+            return super().memory(setup)
+
+    estimator = Remembered(Counted(find_shape("distilgpt2")))
+    setup = a_setup(micro_batch=1, gpu="h100", sequence=256)
+
+    assert estimator.memory(setup).step_seconds is None
+    assert estimator.estimate(setup).step_seconds == estimator.seconds(setup)
+    assert estimator.memory(setup).required == estimator.estimate(setup).required == estimator.least(setup)
+    assert len(asked) == 1

@@ -72,6 +72,9 @@ def estimate(output: str, show_all: bool, plot: Path | None, timeline: Path | No
     step. It runs in your own environment behind a GPU that only pretends; nothing is executed. Give a shape
     as well, and it answers where the step cannot be traced. Exit code 0 when it fits, 1 when it does not.
     """
+    from tonnage.cli.collecting import collect_rarely
+
+    collect_rarely()
     from tonnage.cli.estimate_answering import answer
     from tonnage.cli.estimate_asking import read_options
     from tonnage.cli.estimate_files import check_files, write_plot, write_timeline

@@ -67,6 +67,9 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
         tonnage plan run.yaml --on prod           on a cluster, as it is now
         tonnage plan run.yaml --on lab.yaml --fit the cheapest settings that fit
     """
+    from tonnage.cli.collecting import collect_rarely
+
+    collect_rarely()
     from tonnage.cli.plan_reading import read_workloads
 
     _refuse_yaml_without_fit(output, fit)

@@ -64,6 +64,10 @@ class TracingEstimator:
             return twice
         return replace(twice, step_seconds=repeated(once.step_seconds, twice.step_seconds, times))
 
+    def memory(self, setup: Setup) -> Estimate:
+        """Memory of the step: the trace that tells it tells its time as well."""
+        return self.estimate(setup)
+
     def seconds(self, setup: Setup) -> Interval | None:
         """Time of the step: it takes a trace to know, as its memory does."""
         return self.estimate(setup).step_seconds
@@ -73,6 +77,10 @@ class TracingEstimator:
         return None
 
     def peaks(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
+        """Nothing short of a trace tells."""
+        return None
+
+    def least(self, setup: Setup) -> int | None:  # noqa: ARG002
         """Nothing short of a trace tells."""
         return None
 

@@ -2,12 +2,14 @@
 
 Planning asks through one small port, so that a trace (seconds, exact) and a shape (on paper, labelled) are
 asked the same question, and tests bring their own answers. Memory and time are asked apart: where time alone
-is cheap, the solver weighs many settings by it before it asks for the memory of a few. Where a rough answer is
-cheap, it is asked first, and the full one only where the rough one does not decide.
+is cheap, the solver weighs many settings by it before it asks for the memory of a few, and a setting that does
+not fit need not be timed at all. Where a rough answer is cheap, it is asked first, and the full one only where
+the rough one does not decide.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from tonnage.memory.estimate import Estimate, Interval, Mode
@@ -31,6 +33,9 @@ class StepEstimator(Protocol):
     def estimate(self, setup: Setup) -> Estimate:
         """Memory and time of one rank; raise CannotEstimate."""
 
+    def memory(self, setup: Setup) -> Estimate:
+        """Memory of one rank, timed only where that costs nothing more; raise CannotEstimate."""
+
     def seconds(self, setup: Setup) -> Interval | None:
         """Time of one optimizer step alone; raise CannotEstimate."""
 
@@ -46,6 +51,12 @@ class StepEstimator(Protocol):
         Cheap where one setup is asked about, because the full answer to the same question builds on it.
         """
 
+    def least(self, setup: Setup) -> int | None:
+        """Bytes below which `required` of the full answer will surely not lie; None where only that one tells.
+
+        Dearer than `peaks` and nearer; the full answer builds on it likewise.
+        """
+
 
 class Remembered:
     """An estimator that is asked each question once."""
@@ -53,6 +64,7 @@ class Remembered:
     def __init__(self, estimator: StepEstimator) -> None:
         self._estimator = estimator
         self._estimates: dict[Setup, Estimate | CannotEstimate] = {}
+        self._memories: dict[Setup, Estimate | CannotEstimate] = {}
         self._seconds: dict[Setup, Interval | CannotEstimate | None] = {}
         self._rough: dict[Setup, Estimate | None] = {}
 
@@ -67,10 +79,23 @@ class Remembered:
     def estimate(self, setup: Setup) -> Estimate:
         if setup not in self._estimates:
             try:
-                self._estimates[setup] = self._estimator.estimate(setup)
+                self._estimates[setup] = self._whole(setup)
             except CannotEstimate as reason:
                 self._estimates[setup] = reason
         answer = self._estimates[setup]
+        if isinstance(answer, CannotEstimate):
+            raise answer
+        return answer
+
+    def memory(self, setup: Setup) -> Estimate:
+        if setup in self._estimates:
+            return self.estimate(setup)
+        if setup not in self._memories:
+            try:
+                self._memories[setup] = self._estimator.memory(setup)
+            except CannotEstimate as reason:
+                self._memories[setup] = reason
+        answer = self._memories[setup]
         if isinstance(answer, CannotEstimate):
             raise answer
         return answer
@@ -90,16 +115,29 @@ class Remembered:
         return answer
 
     def roughly(self, setup: Setup) -> Estimate | None:
-        known = self._estimates.get(setup)
-        if isinstance(known, Estimate):
+        known = self._known(setup)
+        if known is not None:
             return known
         if setup not in self._rough:
             self._rough[setup] = self._estimator.roughly(setup)
         return self._rough[setup]
 
     def peaks(self, setup: Setup) -> Estimate | None:
-        known = self._estimates.get(setup)
-        return known if isinstance(known, Estimate) else self._estimator.peaks(setup)
+        return self._known(setup) or self._estimator.peaks(setup)
+
+    def least(self, setup: Setup) -> int | None:
+        known = self._known(setup)
+        return known.required if known is not None else self._estimator.least(setup)
+
+    def _known(self, setup: Setup) -> Estimate | None:
+        """Memory that was worked out in full before, timed or not."""
+        known = self._estimates.get(setup) or self._memories.get(setup)
+        return known if isinstance(known, Estimate) else None
+
+    def _whole(self, setup: Setup) -> Estimate:
+        if setup in self._memories:
+            return replace(self.memory(setup), step_seconds=self.seconds(setup))
+        return self._estimator.estimate(setup)
 
 
 class FallingBack:
@@ -129,6 +167,9 @@ class FallingBack:
         self._has_answered = True
         return answer
 
+    def memory(self, setup: Setup) -> Estimate:
+        return self._asked.memory(setup) if self._has_answered else self.estimate(setup)
+
     def seconds(self, setup: Setup) -> Interval | None:
         return self.estimate(setup).step_seconds if not self._has_answered else self._asked.seconds(setup)
 
@@ -137,6 +178,9 @@ class FallingBack:
 
     def peaks(self, setup: Setup) -> Estimate | None:
         return self._asked.peaks(setup)
+
+    def least(self, setup: Setup) -> int | None:
+        return self._asked.least(setup)
 
 
 def repeated(once: Interval, twice: Interval, times: int) -> Interval:

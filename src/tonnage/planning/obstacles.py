@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
@@ -52,13 +53,13 @@ def _memory(situation: Situation) -> list[Obstacle]:
         return [Obstacle(why)]
     if plan.fit is not None and plan.fit.chosen is not None:
         return [Obstacle(why, (_together(plan.fit.chosen.setup, plan.fit.chosen.required, situation),))]
-    is_open = plan.fit is None and has_hope(situation)
-    if not is_open:  # no setting of these devices fits, so only others are left to try
+    if plan.fit is not None:  # no setting of these devices fits, so only others are left to try
         space = replace(only(space.base), devices=space.devices)
-    fixes = single_fixes(space, scales_of(situation), enough=ENOUGH_FIXES)
+    is_open = cache(lambda: plan.fit is None and has_hope(situation))
+    fixes = single_fixes(space, scales_of(situation), enough=ENOUGH_FIXES, has_hope=is_open)
     if fixes:
         return [Obstacle(why, tuple(change_for(fix) for fix in fixes))]
-    lean = find_leanest(situation) if is_open else None
+    lean = find_leanest(situation) if is_open() else None
     changes = (_together(lean.setup, lean.room.required, situation),) if lean is not None else ()
     return [Obstacle(why, changes)]
 

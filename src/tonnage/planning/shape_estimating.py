@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError
 from tonnage.memory.estimate import Estimate, Interval, Mode
-from tonnage.memory.ledger import shape_estimate, shape_peaks
+from tonnage.memory.ledger import shape_estimate, shape_least, shape_peaks
 from tonnage.memory.shapes import ModelShape
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
@@ -33,9 +35,12 @@ class ShapeEstimator:
 
     def estimate(self, setup: Setup) -> Estimate:
         """Memory and time of one rank; raise CannotEstimate with what does not go together."""
-        seconds = self.seconds(setup)
+        return replace(self.memory(setup), step_seconds=self.seconds(setup))
+
+    def memory(self, setup: Setup) -> Estimate:
+        """Memory of one rank; raise CannotEstimate likewise."""
         try:
-            return shape_estimate(self._shape, setup.recipe, _gpu(setup), step_seconds=seconds)
+            return shape_estimate(self._shape, setup.recipe, _gpu(setup))
         except TonnageError as error:
             raise _cannot(error) from error
 
@@ -59,6 +64,13 @@ class ShapeEstimator:
         """Memory as allocated, worked out; the full answer to the same question builds on it."""
         try:
             return shape_peaks(self._shape, setup.recipe, _gpu(setup))
+        except (TonnageError, CannotEstimate):
+            return None
+
+    def least(self, setup: Setup) -> int | None:
+        """What the allocator holds at least without a limit, and the guard on that; None where it cannot be had."""
+        try:
+            return shape_least(self._shape, setup.recipe, _gpu(setup))
         except (TonnageError, CannotEstimate):
             return None
 

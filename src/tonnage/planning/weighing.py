@@ -50,10 +50,14 @@ class Scales:
             return None
         usable = facts_of(gpu).usable_bytes
         rough = None if self._care == "always" else self._estimator.peaks(setup)
-        if rough is not None and _surely(rough) > usable:
-            return Room(rough.required, usable)
-        estimate = self._estimate(setup)
-        return None if estimate is None else Room(estimate.required, usable)
+        if rough is not None:
+            if _surely(rough) > usable:
+                return Room(rough.required, usable)
+            least = self._estimator.least(setup)
+            if least is not None and least > usable:
+                return Room(least, usable)
+        memory = self._memory(setup)
+        return None if memory is None else Room(memory.required, usable)
 
     def is_hopeless(self, setup: Setup) -> bool:
         gpu, rough = find_gpu(setup.devices.gpu), self._estimator.roughly(setup)
@@ -88,9 +92,9 @@ class Scales:
             return f"the RAM of its nodes would not do ({setup.recipe.offload} offloaded)"
         return None
 
-    def _estimate(self, setup: Setup) -> Estimate | None:
+    def _memory(self, setup: Setup) -> Estimate | None:
         try:
-            return self._estimator.estimate(setup)
+            return self._estimator.memory(setup)
         except CannotEstimate:
             return None
 

@@ -87,26 +87,37 @@ class _Reader:
         self._costs: dict[int, _Cost] = {}
 
     def calls(self) -> Iterator[Asked]:
-        phase_before = ""
+        """A step asks for few different things, each many times over."""
+        phase_before = -1
+        phases, known = self.trace.phases, dict[tuple[int, int, bool], tuple[Asked, Work]]()
+        by_kind = self.by_kind
         for call in steady_calls(self.trace):
-            operation = self.trace.operations[call.operation]
-            cost = self._cost(call.operation, operation)
-            phase = self.trace.phases[call.phase]
-            host = self.measured.host.seconds(operation, cost.work, phase)
-            self.host += host
-            self.flops += cost.work.flops
-            self.by_kind[cost.work.kind] = self.by_kind.get(cost.work.kind, 0.0) + cost.seconds
-            joins = cost.work.family == "wait" or (phase == "optimizer" != phase_before)
+            number, phase = call.operation, call.phase
+            begins = phase != phase_before and phases[phase] == "optimizer"
             phase_before = phase
-            yield Asked(
-                host=host,
-                device=cost.seconds,
-                kernels=cost.work.kernels,
-                trailing=self.measured.host.trailing(cost.work),
-                waits=cost.waits,
-                is_collective=cost.work.kind == "collective",
-                joins=joins,
-            )
+            found = known.get((number, phase, begins))
+            if found is None:
+                found = known[number, phase, begins] = self._asked(number, phases[phase], begins)
+            asked, work = found
+            self.host += asked.host
+            self.flops += work.flops
+            by_kind[work.kind] = by_kind.get(work.kind, 0.0) + asked.device
+            yield asked
+
+    def _asked(self, number: int, phase: str, begins: bool) -> tuple[Asked, Work]:
+        """One call of an operation in a phase; `begins` where the optimizer's part begins with it."""
+        operation = self.trace.operations[number]
+        cost = self._cost(number, operation)
+        asked = Asked(
+            host=self.measured.host.seconds(operation, cost.work, phase),
+            device=cost.seconds,
+            kernels=cost.work.kernels,
+            trailing=self.measured.host.trailing(cost.work),
+            waits=cost.waits,
+            is_collective=cost.work.kind == "collective",
+            joins=cost.work.family == "wait" or begins,
+        )
+        return asked, cost.work
 
     def _cost(self, number: int, operation: Operation) -> _Cost:
         found = self._costs.get(number)

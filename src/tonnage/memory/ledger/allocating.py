@@ -32,19 +32,38 @@ class Allocated:
     retries: int
 
 
-def through_allocator(program: Program, *, half_weights: bool = False) -> Allocated:
-    """Peak reserved without a limit, and the smallest limit that trains."""
-    small = _most_small(program)
-    found = [_found(_without_small(program))]
-    if half_weights:
-        found.append(_found(_without_small(_made_in_fp32(program))))
-    reserved = max(one.peak_reserved for one in found)
-    cap = sum(one.smallest_cap for one in found) // len(found)
-    return Allocated(reserved + small, min(cap, reserved) + small, max(one.retries for one in found))
+@dataclass(frozen=True, slots=True)
+class Unpressed:
+    """What it holds without a limit; no limit below `peak_allocated` trains."""
+
+    peak_allocated: int
+    peak_reserved: int
 
 
-def _found(lean: Program) -> Allocated:
-    rehearsal = Rehearsal(lean, steps=STEPS)
+class Passage:
+    """One step's way through the allocator: without a limit first, and under limits where that is asked for."""
+
+    def __init__(self, program: Program, *, half_weights: bool = False) -> None:
+        self._small = _most_small(program)
+        ways = [program, _made_in_fp32(program)] if half_weights else [program]
+        self._rehearsals = [Rehearsal(_without_small(way), steps=STEPS) for way in ways]
+
+    def freely(self) -> Unpressed:
+        """The peaks without a limit."""
+        found = [rehearsal.freely() for rehearsal in self._rehearsals]
+        allocated = sum(one.peak_allocated for one in found) // len(found)
+        return Unpressed(allocated + self._small, max(one.peak_reserved for one in found) + self._small)
+
+    def in_full(self) -> Allocated:
+        """Peak reserved without a limit, and the smallest limit that trains."""
+        found = [_found(rehearsal) for rehearsal in self._rehearsals]
+        reserved = max(one.peak_reserved for one in found)
+        cap = sum(one.smallest_cap for one in found) // len(found)
+        small = self._small
+        return Allocated(reserved + small, min(cap, reserved) + small, max(one.retries for one in found))
+
+
+def _found(rehearsal: Rehearsal) -> Allocated:
     free = rehearsal.freely()
     low, high, retries = free.peak_allocated, free.peak_reserved, 0
     fine = max(GRAIN, int(free.peak_reserved * FINENESS))

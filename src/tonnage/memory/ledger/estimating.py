@@ -12,10 +12,10 @@ from functools import lru_cache
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate, Guard, Interval
-from tonnage.memory.ledger.allocating import through_allocator
+from tonnage.memory.ledger.allocating import Passage
 from tonnage.memory.ledger.checking import check_recipe
 from tonnage.memory.ledger.explaining import Told, explain
-from tonnage.memory.ledger.guarding import guard_for_shape
+from tonnage.memory.ledger.guarding import MIB, guard_for_shape
 from tonnage.memory.ledger.stepping import remembered_run, trace_of
 from tonnage.memory.ledger.straightening import straight_estimate
 from tonnage.memory.outside import outside_parts
@@ -52,9 +52,24 @@ def shape_peaks(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     return _unallocated(shape, recipe, gpu)
 
 
+def shape_least(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> int:
+    """Bytes below which `required` of the full answer cannot lie, from the run without a limit alone.
+
+    No limit below its allocated peak trains, the guard grows with what is expected and covers what is reserved;
+    it is rounded up to whole MiB, which can make up for one at most.
+    """
+    check_recipe(shape, recipe)
+    program, told = _worked_out(shape, recipe, gpu)
+    free = _passage(shape, recipe, gpu).freely()
+    outside = _told(program, told, gpu).outside_allocator
+    expected = free.peak_allocated + outside
+    guard = guard_for_shape(shape, recipe, expected=expected, unpressed=free.peak_reserved + outside)
+    return expected + guard.bytes - MIB
+
+
 def _in_full(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     program, told = _worked_out(shape, recipe, gpu)
-    held = through_allocator(program, half_weights=recipe.precision in ("bf16", "fp16"))
+    held = _passage(shape, recipe, gpu).in_full()
     found = _told(program, told, gpu)
     outside = found.outside_allocator
     return replace(
@@ -80,6 +95,13 @@ def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Progra
     trace = trace_of(run, recipe, gpu.name)
     program = program_of(trace, device_of(gpu, trace.settings))
     return program, explain(program, run, recipe)
+
+
+@lru_cache(maxsize=4)
+def _passage(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Passage:
+    """The step's way through the allocator, so that a bound and the full answer play its first run once."""
+    program, _ = _worked_out(shape, recipe, gpu)
+    return Passage(program, half_weights=recipe.precision in ("bf16", "fp16"))
 
 
 def _told(program: Program, told: Told, gpu: GpuType) -> Estimate:

@@ -99,7 +99,10 @@ def run_steps(
     Alike layers are written from one another, unless every one is to be run: the record is the same.
     """
     local = local_shape(shape, recipe)
+    templates = None
     shallow = None if layer_by_layer else _shallow_run(local, recipe, adds_in_place)
+    if shallow is not None:
+        templates = shallow.templates(min(recipe.accumulation, DISTINCT))
     run = _built(local, recipe, adds_in_place)
     machine, tape, sharing = run.machine, run.tape, run.sharing
     trained = [p for p in machine.parameters if p.leaf]
@@ -111,31 +114,63 @@ def run_steps(
     held = machine.new((sharing.working_bytes,), "uint8", "sharing") if sharing.working_bytes else None
     tape.mark("step 0")
     start = len(tape.kinds)
-    if shallow is None:
+    if shallow is None or templates is None:
         for _ in range(min(recipe.accumulation, DISTINCT)):
             _micro_step(run, recipe)
     else:
-        _stretched(run, shallow)
+        _stretched(run, shallow.tape, templates)
     machine.send_gradients()
+    until = len(tape.kinds)
     tape.phase = OPTIMIZER_PHASE
     tape.enter("optimizer")
     clip(machine, trained)
     optimize(machine, trained, state)
     for p in trained:
         p.grad = None
-    tape.repeat(start, "step 1")
+    tape.repeat(start, until, "step 1")
     tape.mark("end")
     tape.closed = True
     del held
     return run
 
 
-@dataclass(frozen=True, slots=True)
 class Shallow:
-    """Micro-steps of a model with few of the same layers."""
+    """Micro-steps of a model with few of the same layers, each run when it is first asked for."""
 
-    tape: Tape
-    templates: tuple[Template, ...]
+    def __init__(self, run: Run, recipe: Recipe, period: int, edge: int) -> None:
+        self.tape = run.tape
+        self._run, self._recipe, self._period, self._edge = run, recipe, period, edge
+        self._templates: list[Template] = []
+        self._are_alike = True
+        run.machine.only_notes_arrivals = True
+        self.tape.enter("sharing")
+        self.tape.closed = True
+
+    def templates(self, number: int) -> tuple[Template, ...] | None:
+        """The first so many micro-steps; nothing where the layers are not alike."""
+        self.tape.closed = False
+        try:
+            while self._are_alike and len(self._templates) < number:
+                self._templates.append(self._next())
+        except NotAlikeError:
+            self._are_alike = False
+        finally:
+            self.tape.closed = True
+        return tuple(self._templates[:number]) if self._are_alike else None
+
+    def _next(self) -> Template:
+        run, tape = self._run, self.tape
+        step = MicroStep(len(tape.kinds))
+        made = len(tape.sizes)
+        before = {name for name, weight in run.program.weights.items() if weight.grad is not None}
+        step.batch = _micro_step(run, self._recipe) - made
+        step.end = len(tape.kinds)
+        step.gradients = {
+            name: weight.grad
+            for name, weight in run.program.weights.items()
+            if weight.grad is not None and name not in before
+        }
+        return read_template(tape, step, self._period, self._edge)
 
 
 def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shallow | None:
@@ -155,40 +190,18 @@ def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shal
 
 def _told_to_micro_steps(recipe: Recipe) -> Recipe:
     """The recipe without what only the optimizer's step sees."""
-    accumulation = recipe.accumulation if recipe.parallel.pipeline > 1 else min(recipe.accumulation, DISTINCT)
+    accumulation = recipe.accumulation if recipe.parallel.pipeline > 1 else DISTINCT
     return replace(recipe, optimizer="adamw", accumulation=accumulation)
 
 
 @lru_cache(maxsize=32)
 def _remembered_shallow_run(
     small: ModelShape, recipe: Recipe, period: int, edge: int, adds_in_place: bool
-) -> Shallow | None:
-    run = _built(small, recipe, adds_in_place)
-    run.machine.only_notes_arrivals = True
-    tape = run.tape
-    tape.enter("sharing")
-    templates = []
-    try:
-        for _ in range(min(recipe.accumulation, DISTINCT)):
-            step = MicroStep(len(tape.kinds))
-            made = len(tape.sizes)
-            before = {name for name, weight in run.program.weights.items() if weight.grad is not None}
-            step.batch = _micro_step(run, recipe) - made
-            step.end = len(tape.kinds)
-            step.gradients = {
-                name: weight.grad
-                for name, weight in run.program.weights.items()
-                if weight.grad is not None and name not in before
-            }
-            templates.append(read_template(tape, step, period, edge))
-    except NotAlikeError:
-        return None
-    finally:
-        tape.closed = True
-    return Shallow(tape, tuple(templates))
+) -> Shallow:
+    return Shallow(_built(small, recipe, adds_in_place), recipe, period, edge)
 
 
-def _stretched(run: Run, shallow: Shallow) -> None:
+def _stretched(run: Run, shallow: Tape, templates: tuple[Template, ...]) -> None:
     """The micro-steps of a shallow model, written for this one."""
     layers = defaultdict[str, int](int)
     for name in run.program.weights:
@@ -196,8 +209,8 @@ def _stretched(run: Run, shallow: Shallow) -> None:
         number = rest.partition(".")[0]
         if number.isdigit():
             layers[stack] = max(layers[stack], int(number) + 1)
-    stretch = Stretch(run.machine, shallow.tape, layers)
-    for template in shallow.templates:
+    stretch = Stretch(run.machine, shallow, layers)
+    for template in templates:
         before = len(run.tape.sizes) + template.batch
         stretch.write(template, partial(_size_of_others, run, before))
         stretch.hand_gradients(template, run.program.weights)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
+from tonnage.memory.ledger.columns import Columns, columns_of
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tape import Tape
 from tonnage.memory.ledger.tensors import Storage, Tensor
-from tonnage.memory.ledger.turns import GATHERED, Code, Piece, Template, Turn, layer_of, split_weight
+from tonnage.memory.ledger.turns import Code, Piece, Template, Turn, layer_of, split_weight
 
 OperationKey = tuple[object, ...]
 
@@ -30,6 +31,7 @@ class Stretch:
         self.bases: dict[tuple[int, int], int] = {}
         """The first block of every turn by sweep and layer."""
         self.layer, self.stack, self.sweep = -1, "", 0
+        self.known_columns: dict[int, Columns] = {}
 
     def write(self, template: Template, gathered: Callable[[], int]) -> None:
         """One micro-step; `gathered` tells the size of the block that sums over all layers."""
@@ -87,43 +89,41 @@ class Stretch:
                 yield by_layer[template.source(stack, layer, depth)], layer
 
     def _write(self, piece: Piece, gathered: Callable[[], int]) -> None:
-        tape, block_base, call_base = self.tape, self.bases[self.sweep, self.layer], len(self.tape.calls)
-        modules = {code: self._module(code) for code in piece.modules}
-        tape.calls.extend(
-            (self._operation(operation), phase, modules[module], thread)
-            for operation, phase, module, thread in piece.calls
-        )
-        alive, bases, layer = tape.alive, self.bases, self.layer
-        arguments = []
-        sizes = iter(piece.blocks)
-        for kind, code in zip(piece.kinds, piece.events, strict=True):
-            if kind == "a":
-                block = block_base + code
-                size, category, label, module, call = next(sizes)
-                if label == GATHERED:
-                    size = gathered()
-                elif label.__class__ is tuple:
-                    label = f"{self.stack}.{self.layer}{label[0]}"
-                tape.sizes.append(size)
-                tape.categories.append(category)
-                tape.labels.append(label)
-                tape.block_modules.append(modules[module])
-                tape.block_calls.append(call_base + call if call >= 0 else -1)
-                alive[block] = None
-                arguments.append(block)
-            elif kind == "f":
-                # Most of what a turn frees is its own layer's or a near one's.
-                is_near = len(code) == 4 and code[2] == "near"
-                block = bases[code[0], layer + code[3]] + code[1] if is_near else self._block(code)
-                del alive[block]
-                arguments.append(block)
-            else:
-                arguments.append(call_base + code)
-        tape.kinds.extend(piece.kinds)
-        tape.arguments.extend(arguments)
+        tape, columns = self.tape, self._columns(piece)
+        block_base, call_base = self.bases[self.sweep, self.layer], len(tape.calls)
+        modules = [self._module(code) for code in columns.modules]
+        bases = [call_base, block_base, *(self._base(code) for code in columns.origins)]
+        tape.sizes += [gathered(), *columns.sizes[1:]] if columns.is_gathered else columns.sizes
+        tape.categories += columns.categories
+        prefix = f"{self.stack}.{self.layer}"
+        tape.labels += [prefix + label[0] if label.__class__ is tuple else label for label in columns.labels]
+        tape.block_modules += [modules[place] for place in columns.block_modules]
+        tape.block_calls += [call_base + call if call >= 0 else -1 for call in columns.block_calls]
+        tape.calls += [
+            (operation, phase, modules[place], thread) for operation, phase, place, thread in columns.calls
+        ]
+        tape.kinds += piece.kinds
+        tape.arguments += [
+            bases[origin] + place for origin, place in zip(columns.origin_of, columns.place_of, strict=True)
+        ]
+        for place in columns.left:
+            tape.alive[block_base + place] = None
+        for origin, place in columns.freed:
+            del tape.alive[bases[origin] + place]
         if piece.arrives:
             _, tape.phase, tape.module, tape.thread = tape.calls[-1]
             self.machine.gradient_arrives(piece.arrives)
+
+    def _columns(self, piece: Piece) -> Columns:
+        """A piece is written for many layers: what is the same for all is worked out for the first."""
+        found = self.known_columns.get(id(piece))
+        if found is None:
+            found = self.known_columns[id(piece)] = columns_of(piece, self.sweep, self._operation)
+        return found
+
+    def _base(self, code: Code) -> int:
+        """The first block of another turn: of no layer, or of one named relative to this."""
+        return self.bases[code[0], self._layer(code[1:])[0] if len(code) > 1 else -1]
 
     def _operation(self, number: int) -> int:
         found = self.operations.get(number)

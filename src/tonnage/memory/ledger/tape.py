@@ -8,6 +8,7 @@ a step that was never run at all.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import starmap
 
 from tonnage.memory.trace import FORMAT, Block, Call, Operation, TensorInfo, Trace
 
@@ -130,13 +131,30 @@ class Tape:
         self.arguments.append(call)
         self.call_now = -1
 
-    def repeat(self, start: int, name: str) -> None:
-        """Add the events from `start` on once more as another step; optimizer state is not made again."""
-        kinds, arguments = self.kinds[start:], self.arguments[start:]
+    def repeat(self, start: int, optimizer: int, name: str) -> None:
+        """Add the events from `start` on once more as another step; optimizer state is not made again.
+
+        Up to `optimizer` all are made again, so there numbers only move on; behind it they are counted anew.
+        """
+        uniform, kinds, arguments = (
+            self.kinds[start:optimizer],
+            self.kinds[optimizer:],
+            self.arguments[optimizer:],
+        )
+        again = self.arguments[start:optimizer]
         self.mark(name)
-        fresh: dict[int, int] = {}
-        renamed: dict[int, int] = {}
         block, call = len(self.sizes), len(self.calls)
+        made, called = uniform.count("a"), uniform.count("c")
+        first_block = next((n for kind, n in zip(uniform, again, strict=True) if kind == "a"), block)
+        first_call = next((n for kind, n in zip(uniform, again, strict=True) if kind == "c"), call)
+        fresh = {old: block + old - first_block for old in range(first_block, first_block + made)}
+        renamed = {old: call + old - first_call for old in range(first_call, first_call + called)}
+        self.kinds += uniform
+        self.arguments += [
+            renamed[given] if kind in "ce" else fresh.get(given, given)
+            for kind, given in zip(uniform, again, strict=True)
+        ]
+        block, call = block + made, call + called
         skipping = -1
         kept, numbers = self.kinds, self.arguments
         for place, (kind, given) in enumerate(zip(kinds, arguments, strict=True)):
@@ -183,11 +201,8 @@ class Tape:
             categories=CATEGORIES,
             modules=tuple(self.modules),
             operations=tuple(self.operation_values),
-            calls=tuple(Call(*call) for call in self.calls),
-            blocks=tuple(
-                Block(size, category, call)
-                for size, category, call in zip(self.sizes, self.categories, self.block_calls, strict=True)
-            ),
+            calls=tuple(starmap(Call, self.calls)),
+            blocks=tuple(map(Block, self.sizes, self.categories, self.block_calls)),
             marks=tuple(self.marks),
             kinds="".join(self.kinds),
             arguments=tuple(self.arguments),

@@ -207,6 +207,11 @@ class _Reader:
             elif kind == "e":
                 code = calls[argument]
             elif kind == "a":
+                if (
+                    tape.labels[argument] == GATHERED
+                ):  # its size is summed when it is written: nothing before it waits
+                    yield piece
+                    piece, calls = Piece(), {}
                 self.made[argument] = (self.sweep, self.stack, self.layer, blocks)
                 piece.blocks.append(self._made(argument, calls, piece))
                 code = blocks

@@ -7,7 +7,7 @@ listed by what a step then costs, changes to the devices after all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
@@ -16,6 +16,8 @@ from tonnage.planning.solver.searching import largest_that_fits
 from tonnage.planning.solver.setup import Devices, Setup, rebatched
 from tonnage.planning.solver.space import Space, cuts
 
+GENTLE: tuple[Knob, ...] = ("optimizer", "micro_batch")
+"""Knobs that cost people nothing but a little time: they are tried before anything else is asked."""
 MOST_DEVICES = 4
 """Devices tried, from the nearest to what was asked for."""
 
@@ -41,10 +43,13 @@ class Fix:
         return self.base.room.required - self.outcome.room.required
 
 
-def single_fixes(space: Space, judge: Judge, *, enough: int | None = None) -> list[Fix]:
+def single_fixes(
+    space: Space, judge: Judge, *, enough: int | None = None, has_hope: Callable[[], bool] | None = None
+) -> list[Fix]:
     """Knobs that make the base fit when turned alone, the cheapest first, devices last.
 
-    Knobs are tried from the gentlest on, until `enough` of them help.
+    Knobs are tried from the gentlest on, until `enough` of them help. Where the gentle ones do not, `has_hope`
+    is asked whether any setting of these devices may; if none does, only other devices are left to try.
     """
     remembering = judge if isinstance(judge, Remembering) else Remembering(judge)
     base = remembering.outcome(space.base)
@@ -54,6 +59,9 @@ def single_fixes(space: Space, judge: Judge, *, enough: int | None = None) -> li
     for knob in KNOBS:
         if enough is not None and len(fixes) >= enough:
             break
+        is_in_doubt = not fixes and knob not in (*GENTLE, "devices")
+        if is_in_doubt and has_hope is not None and not has_hope():
+            continue
         fix = _turn(knob, space, base, remembering)
         if fix is not None:
             fixes.append(fix)

@@ -26,6 +26,8 @@ from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space, cuts, kinds, setups
 
 RUNNERS_UP = 2
+FEW = 2
+"""Micro-batches that are asked about at once: a rough answer would save nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def by_bisection(space: Space, judge: Judge) -> Solution:
 
 def largest_that_fits(sizes: Sequence[Setup], judge: Remembering) -> tuple[Outcome | None, int]:
     """The last of setups in order of micro-batch that fits, by bisection; and how many were asked about."""
-    low, high = 0, _hopeful(sizes, judge)
+    low, high = 0, len(sizes) if len(sizes) <= FEW else _hopeful(sizes, judge)
     best: tuple[Room, Setup] | None = None
     asked = 0
     while low < high:
