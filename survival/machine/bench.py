@@ -168,7 +168,7 @@ class Bench:
         """Committed ones, oldest first, in the keeper's own order (attempt, then step)."""
         found = [path for path in self.home.glob("volumes/*/*/step-*") if path.is_dir()]
         found += [path for path in (self.folder / "ckpt").glob("*/step-*") if path.is_dir()]
-        return sorted(found, key=_order)
+        return sorted(found, key=by_order)
 
     def weights(self) -> bytes:
         """The final weights: what the newest checkpoint holds."""
@@ -217,6 +217,6 @@ def _alive(named: dict[str, int]) -> Identity | None:
     return who if who.is_alive else None
 
 
-def _order(path: Path) -> tuple[int, int, str]:
+def by_order(path: Path) -> tuple[int, int, str]:
     step, _, attempt = path.name.removeprefix("step-").partition(".attempt-")
     return int(attempt.partition(".")[0]), int(step), attempt

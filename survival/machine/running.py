@@ -21,6 +21,8 @@ from survival.machine.injuries import INJURIES
 from survival.machine.references import Reference, References
 
 EVERY = 1.0
+TROUBLES = ("LEAK", "LEAK_FROM", "ON_FAILURE", "GPU_MOST")
+"""What an undisturbed training is not told."""
 FIRST, LAST = 0.05, 2.6
 """Seconds after an attempt's first step between which it is injured: before its first checkpoint as often as after."""
 FORGIVING = {
@@ -42,6 +44,8 @@ class Plan:
     pause: float = 0.03
     spec: Mapping[str, Any] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    reference_env: Mapping[str, str] = field(default_factory=dict)
+    """What the undisturbed run is told instead, where the run itself is told by Tonnage."""
     world: int = 1
     expected: str = "finished"
     small_disk: bool = False
@@ -77,7 +81,7 @@ def _carry_out(
         (plan.act or _injure(plan))(bench, outcome, chance)
         bench.wait_for_end()
         _wait_for_silence(bench)
-    except (NotSeenError, OSError, StopIteration, IndexError) as error:
+    except (NotSeenError, OSError, RuntimeError, StopIteration, IndexError) as error:
         outcome.wrong.append(f"{type(error).__name__}: {error}")
     _look(bench, outcome)
     outcome.left += list(bench.left()) if bench.home.exists() else []
@@ -115,7 +119,7 @@ def _document(bench: Bench, plan: Plan) -> Path:
 def _reference(plan: Plan, references: References) -> Reference:
     if plan.expected != "finished":
         return Reference({}, "")
-    env = {name: value for name, value in plan.env.items() if name not in ("LEAK", "ON_FAILURE", "LEAK_FROM")}
+    env = {name: value for name, value in plan.env.items() if name not in TROUBLES} | dict(plan.reference_env)
     python = plan.python if plan.python != "python3" else ""
     return references.of(plan.script, {**env, "STEPS": str(plan.steps)}, world=plan.world, python=python)
 
