@@ -2,6 +2,7 @@
 
     run [--] COMMAND...    run a command, watched: samples, record, signals, deadline and budget, metrics
     sample                 print what this container holds now, as one JSON line
+    check                  say what can be known before a run is started (checking.py)
 
 Settings are variables (see contract.py); without any, `run` is a transparent wrapper.
 """
@@ -20,6 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] == "run":
         return _run(words[1:])
+    if words == ["check"]:
+        import os
+
+        from tonnage_agent.checking import check
+
+        return check(os.environ)
     return _sample(words)
 
 

@@ -26,13 +26,14 @@ SECONDS = 10.0
 def check(environment: Mapping[str, str]) -> int:
     """Print what was found; 1 where something is wrong."""
     asked = json.loads(environment.get(VARIABLE, "{}"))
-    found = [_python(), *_about(asked, environment)]
+    found = [_python(), *_cuda(environment), *_about(asked, environment)]
     for name, ok, text in found:
         print(json.dumps({"check": name, "ok": ok, "text": text}), flush=True)
     return 0 if all(ok for _, ok, _ in found) else 1
 
 
-Found = tuple  # (what, whether it is fine, in words)
+Found = tuple[str, bool, str]
+"""What was asked, whether it is fine, and in words."""
 
 
 def _about(asked: Mapping[str, Any], environment: Mapping[str, str]) -> list[Found]:
@@ -52,6 +53,12 @@ def _python() -> Found:
     version = "{}.{}.{}".format(*sys.version_info[:3])
     ok = sys.version_info[:2] >= OLDEST
     return "python", ok, f"Python {version}" + ("" if ok else "; the agent needs 3.9 or newer")
+
+
+def _cuda(environment: Mapping[str, str]) -> list[Found]:
+    """The image's CUDA, where it says so: whoever asks compares it with the nodes' drivers."""
+    version = environment.get("CUDA_VERSION", "")
+    return [("cuda", True, version)] if version else []
 
 
 def _writable(folder: str) -> Found:

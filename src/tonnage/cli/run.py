@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("-n", "--namespace", default="", metavar="NS", help="Namespace, where RUN does not name one.")
 @click.option("-y", "--yes", is_flag=True, help="Start without asking, for scripts.")
 @click.option("--probe", type=click.IntRange(min=1), metavar="STEPS", help="Run so many steps and one checkpoint, then say what it needs.")  # fmt: skip  # noqa: E501
+@click.option("--no-preflight", is_flag=True, help="On a cluster: do not check image, code, secrets and folders first.")  # fmt: skip  # noqa: E501
 @click.option("--dry-run", is_flag=True, help="Show what would be done; nothing is started.")
 @click.option("--detach", is_flag=True, help="Start it and return.")
 @click.option(
@@ -34,6 +35,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     namespace: str,
     yes: bool,
     probe: int | None,
+    no_preflight: bool,
     dry_run: bool,
     detach: bool,
     output: str,
@@ -63,6 +65,10 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if not _agreed(planned, yes):
         click.echo("  nothing was started")
         return 1
+    if not planned.is_here and not no_preflight:
+        from tonnage.cli.run_cluster import check_before
+
+        planned = check_before(planned)
     return _start(planned, detach=detach, output=output)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tonnage.cli.run_planning import Planned
@@ -22,7 +22,11 @@ def with_rendering(launching: Launching, planned: Planned) -> Launching:
     assert planned.snapshot is not None
     decided = planned_of(planned.plan, planned.snapshot)
     facts = facts_of(planned.snapshot, planned.plan)
-    rendering = {"planned": msgspec.to_builtins(decided), "facts": msgspec.to_builtins(facts)}
+    rendering: dict[str, Any] = {
+        "planned": msgspec.to_builtins(decided),
+        "facts": msgspec.to_builtins(facts),
+        "hasPython": planned.has_python,
+    }
     return replace(launching, rendering=rendering, first_size=first_size(decided, planned.run))
 
 
@@ -62,3 +66,26 @@ def place_for(planned: Planned) -> tuple[KubePlace, Launching]:
     client, target = open_context(planned.on or "")
     setting = setting_of(record, planned.run, target, Path("/nonexistent"))
     return KubePlace(client, replace(setting, code=archive.content if archive else None)), launching
+
+
+def check_before(planned: Planned) -> Planned:
+    """Preflight, one line each; raise RefusedError where something is wrong. The run as it is then to be started."""
+    from contextlib import closing
+
+    import click
+
+    from tonnage.errors import Problem, RefusedError
+
+    place, _ = place_for(planned)
+    with closing(place):
+        report = place.preflight()
+    for each in report.checks:
+        mark = {True: "ok", False: "FAILED", None: "skipped"}[each.ok]
+        click.echo(f"  preflight {mark:<8}{each.name}: {each.text}")
+    if report.failed:
+        hint = "put it right, or start without asking: --no-preflight"
+        raise RefusedError(
+            *(Problem(code="RUN-122", what=f"{each.name}: {each.text}", where=planned.file, hint=hint)
+              for each in report.failed)
+        )  # fmt: skip
+    return replace(planned, has_python=report.has_python)

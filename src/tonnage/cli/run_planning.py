@@ -30,6 +30,8 @@ class Planned:
     told: list[str] = field(default_factory=list)
     snapshot: Snapshot | None = None
     """The cluster it was planned for."""
+    has_python: bool = True
+    """Whether its image has one, as preflight found."""
 
     @property
     def is_here(self) -> bool:

@@ -27,6 +27,7 @@ from tonnage.errors import TonnageError
 from tonnage.kube.decoding import decode_object
 from tonnage.kube.running.api import Ref, RunApi
 from tonnage.kube.running.setting import KubeSetting
+from tonnage.manifests import Rendered
 from tonnage.planning.workload.decoding import pod_of
 from tonnage.running.attempts import Size
 from tonnage.running.observing import Bounds
@@ -62,7 +63,7 @@ class Bounder:
 
     def _pod(self, size: Size) -> Pod:
         """The pod an attempt would have, asking for next to no memory: what it may have is the question."""
-        template = pod_template_of(self._setting.rendered(1, size).workload)
+        template = pod_template_of(self._setting.rendered(1, size))
         pod = pod_of(template, "bounds", self._setting.namespace)
         small = tuple(_small(each) for each in pod.spec.containers)
         init = tuple(_small(each) for each in pod.spec.init_containers)
@@ -169,17 +170,20 @@ class Bounder:
         ]
 
 
-def pod_template_of(workload: Mapping[str, Any]) -> dict[str, Any]:
+def pod_template_of(rendered: Rendered) -> dict[str, Any]:
     """The template of the pods that train, wherever its kind keeps it."""
-    spec = workload["spec"]
-    if "template" in spec:
-        return dict(spec["template"])
-    if "replicatedJobs" in spec:
-        return dict(spec["replicatedJobs"][0]["template"]["spec"]["template"])
-    for name in ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs"):
-        if name in spec:
-            return dict(spec[name]["Worker"]["template"])
-    return {"metadata": {}, "spec": {"containers": []}}
+    for manifest in reversed(rendered.objects):
+        spec = manifest.get("spec") or {}
+        if manifest["kind"] == "TrainingRuntime":
+            spec = spec["template"]["spec"]
+        if "replicatedJobs" in spec:
+            return dict(spec["replicatedJobs"][0]["template"]["spec"]["template"])
+        if "template" in spec:
+            return dict(spec["template"])
+        for name in ("pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs"):
+            if name in spec:
+                return dict(spec[name]["Worker"]["template"])
+    raise ValueError(f"no pod template in {[each['kind'] for each in rendered.objects]}")
 
 
 def _small(container: Container) -> Container:

@@ -58,16 +58,20 @@ class Launcher:
     def adopt(self, number: int, workload: Mapping[str, Any], rendered: Rendered | None = None) -> None:
         """Make the workload own what was made for it."""
         rendered = rendered or self.setting.rendered(number)
-        owner = {
-            "apiVersion": workload["apiVersion"],
-            "kind": workload["kind"],
-            "name": reading.name_of(workload),
-            "uid": reading.uid_of(workload),
+        objects = [*self._code(number, rendered), *rendered.objects[:-1]]
+        self.adopt_all(workload, [each for each in objects if _is_of_attempt(each)])
+
+    def adopt_all(self, owner: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
+        """Make one object own others: they go when it goes."""
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": reading.name_of(owner),
+            "uid": reading.uid_of(owner),
         }
-        for manifest in [*self._code(number, rendered), *rendered.objects[:-1]]:
-            if _is_of_attempt(manifest):
-                meta = {**manifest["metadata"], "ownerReferences": [owner]}
-                self.api.apply({**manifest, "metadata": meta}, force=True)
+        for manifest in manifests:
+            meta = {**manifest["metadata"], "ownerReferences": [reference]}
+            self.api.apply({**manifest, "metadata": meta}, force=True)
 
     def _make(
         self,

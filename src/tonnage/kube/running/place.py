@@ -26,6 +26,7 @@ from tonnage.kube.running.holding import held_by, position_in
 from tonnage.kube.running.launching import Launcher, suspend, workloads_of
 from tonnage.kube.running.leasing import RunLease
 from tonnage.kube.running.looking import Look, look, workload_ref
+from tonnage.kube.running.preflight import Preflight, Report
 from tonnage.kube.running.remembering import Memory
 from tonnage.kube.running.resizing import resize_pods
 from tonnage.kube.running.run_state import RUN_STATE, state_text
@@ -86,6 +87,10 @@ class KubePlace:
             meta = {**manifest["metadata"], "name": f"{manifest['metadata']['name'][:52]}-rehearsal"}
             self._api.apply({**manifest, "metadata": meta}, force=True, dry_run=True)
         return objects
+
+    def preflight(self) -> Report:
+        """What can be known before GPUs are held."""
+        return Preflight(self._api, self._setting).check()
 
     # -- the life of an attempt
 
