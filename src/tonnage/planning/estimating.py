@@ -46,7 +46,8 @@ class StepEstimator(Protocol):
         """
 
     def peaks(self, setup: Setup) -> Estimate | None:
-        """Memory alone, its allocated peak true; None where that is no cheaper than the full answer.
+        """Memory alone, its allocated peak true and `required` no higher than in the full answer; None where that
+        is no cheaper than the full answer.
 
         Cheap where one setup is asked about, because the full answer to the same question builds on it.
         """

@@ -51,7 +51,7 @@ class Scales:
         usable = facts_of(gpu).usable_bytes
         rough = None if self._care == "always" else self._estimator.peaks(setup)
         if rough is not None:
-            if _surely(rough) > usable:
+            if rough.required > usable:
                 return Room(rough.required, usable)
             least = self._estimator.least(setup)
             if least is not None and least > usable:

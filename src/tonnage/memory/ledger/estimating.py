@@ -44,12 +44,14 @@ def shape_estimate(
 
 
 def shape_peaks(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
-    """The same without the allocator and without a guard: peaks as allocated, a lower bound of the full answer.
+    """The same without the allocator: peaks as allocated, and `required` no higher than in the full answer.
 
     The full answer to the same question is built on this one, so asking both costs little more than one.
     """
     check_recipe(shape, recipe)
-    return _unallocated(shape, recipe, gpu)
+    found = _unallocated(shape, recipe, gpu)
+    guard = guard_for_shape(shape, recipe, expected=found.expected, unpressed=found.expected)
+    return replace(found, guard=replace(guard, bytes=guard.bytes - MIB))
 
 
 def shape_least(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> int:

@@ -96,7 +96,7 @@ class Stretch:
         tape.sizes += [gathered(), *columns.sizes[1:]] if columns.is_gathered else columns.sizes
         tape.categories += columns.categories
         prefix = f"{self.stack}.{self.layer}"
-        tape.labels += [prefix + label[0] if label.__class__ is tuple else label for label in columns.labels]
+        tape.labels += [prefix + label[0] if isinstance(label, tuple) else label for label in columns.labels]
         tape.block_modules += [modules[place] for place in columns.block_modules]
         tape.block_calls += [call_base + call if call >= 0 else -1 for call in columns.block_calls]
         tape.calls += [
