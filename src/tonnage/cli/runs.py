@@ -55,30 +55,14 @@ def ps(everything: bool, on: str | None, namespace: str, output: str) -> int:
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run is over.")
 def logs(run: str, attempt: int | None, node: int | None, tail: int | None, follow: bool) -> int:
     """Print what a run has printed, all nodes or one."""
+    from tonnage.cli.run_logs import show_logs
     from tonnage.cli.run_opening import find_run, open_store
     from tonnage.supervising.opening import place_of
 
     store = open_store()
     record = find_run(store, run)
-    number = attempt or (record.current.number if record.current else 0)
-    if not number:
-        click.echo("it has not started yet", err=True)
-        return 0
     place = place_of(record, store.folder)
-    lines = place.logs(number, node=node, tail=tail)
-    for line in lines:
-        click.echo(line)
-    count = len(lines) if tail is None else len(place.logs(number, node=node))
-    while follow and attempt is None and (record := store.run(record.id)).is_active:
-        time.sleep(1.0)
-        if record.current is not None and record.current.number != number:
-            number, count = record.current.number, 0
-            click.echo(f"--- attempt {number}", err=True)
-        lines = place.logs(number, node=node)
-        for line in lines[count:]:
-            click.echo(line)
-        count = len(lines)
-    return 0
+    return show_logs(store, record.id, place, attempt=attempt, node=node, tail=tail, go_on=follow)
 
 
 @click.command()
@@ -105,7 +89,7 @@ def watch(run: str, once: bool, output: str) -> int:
         block = live_lines(view, now) if record.is_active else []
         told = [line for moment in view.moments for line in moment_lines(moment)]
         click.echo("\n".join([*told, *block]))
-        return 0 if view.state not in ("failed",) else 1
+        return 0 if record.is_active or view.state == "finished" else 1
     return follow(store, record)
 
 

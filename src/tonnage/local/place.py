@@ -27,7 +27,7 @@ from tonnage.local.machine import NAME, usable_memory
 from tonnage.local.processes import Identity
 from tonnage.local.sampled import samples_after
 from tonnage.local.starting import Node, Setting, nodes_of
-from tonnage.local.tailing import last_lines
+from tonnage.local.tailing import last_lines, lines_after
 from tonnage.running.attempts import Size
 from tonnage.running.history import RunRecord
 from tonnage.running.observing import Bounds, Observation
@@ -206,6 +206,22 @@ class LocalPlace:
             own = last_lines(self._folder(number, index).output, tail)
             lines += own if node is not None or self._nodes == 1 else [f"[{index}] {line}" for line in own]
         return lines
+
+    def new_logs(
+        self, number: int, seen: Mapping[int, int], *, node: int | None = None, to_the_end: bool = False
+    ) -> tuple[list[str], dict[int, int]]:
+        wanted = range(self._nodes) if node is None else [node]
+        lines: list[str] = []
+        after = dict(seen)
+        for index in wanted:
+            path = self._folder(number, index).output
+            own, after[index] = lines_after(path, seen.get(index, 0), to_the_end=to_the_end)
+            lines += own if node is not None or self._nodes == 1 else [f"[{index}] {line}" for line in own]
+        return lines, after
+
+    def log_ends(self, number: int) -> dict[int, int]:
+        paths = {index: self._folder(number, index).output for index in range(self._nodes)}
+        return {index: path.stat().st_size for index, path in paths.items() if path.exists()}
 
     def clean(self, number: int) -> None:
         for index in range(self._nodes):

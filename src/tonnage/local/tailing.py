@@ -1,4 +1,4 @@
-"""The end of a text file, without reading the rest."""
+"""A text file that grows: its end without reading the rest, and what is new since the last look."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 _BLOCK = 64 * 1024
+_NEW_BLOCK = 1024 * 1024
 
 
 def last_lines(path: Path, count: int | None) -> list[str]:
@@ -24,6 +25,23 @@ def last_lines(path: Path, count: int | None) -> list[str]:
             return _lines(content)[-count:]
     except OSError:
         return []
+
+
+def lines_after(path: Path, offset: int, *, to_the_end: bool = False) -> tuple[list[str], int]:
+    """Whole lines from a byte on, a block at a time, and where to go on; `to_the_end` takes a torn last line too."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            content = file.read(_NEW_BLOCK)
+    except OSError:
+        return [], offset
+    is_last = len(content) < _NEW_BLOCK
+    whole = content.rfind(b"\n") + 1
+    if whole == 0 and not is_last:
+        whole = len(content)  # one line larger than a block: in pieces rather than not at all
+    elif is_last and to_the_end:
+        whole = len(content)
+    return _lines(content[:whole]), offset + whole
 
 
 def _lines(content: bytes) -> list[str]:

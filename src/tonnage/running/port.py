@@ -58,7 +58,7 @@ class RunPlace(Protocol):
 
 @runtime_checkable
 class SharedPlace(Protocol):
-    """A place that several machines can reach: it knows who keeps a run alive, and holds what is needed to take over."""
+    """A place that several machines can reach: it knows who keeps a run alive, and what is needed to take over."""
 
     def hold(self) -> str:
         """Hold the run for this machine; the name of whoever else holds it, empty where we do."""
@@ -68,3 +68,16 @@ class SharedPlace(Protocol):
 
     def let_go(self) -> None:
         """The run is over: nobody needs to hold it."""
+
+
+@runtime_checkable
+class TailedPlace(Protocol):
+    """A place whose logs can be read on from where one stopped."""
+
+    def new_logs(
+        self, number: int, seen: Mapping[int, int], *, node: int | None = None, to_the_end: bool = False
+    ) -> tuple[list[str], dict[int, int]]:
+        """Lines after what was seen (bytes of each node), some at a time, and what has been seen now."""
+
+    def log_ends(self, number: int) -> dict[int, int]:
+        """Bytes there are now, by node."""

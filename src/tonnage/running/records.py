@@ -21,6 +21,9 @@ def observed_in(records: Sequence[Record]) -> Observation:
         gpu_memory=_gpu_memory(records),
         gpu_activity=_gpu_activity(records),
         resumed_from=next((r.resumed_from for r in records if r.resumed_from is not None), None),
+        notes=tuple(
+            dict.fromkeys(record.message for record in records if record.message and not record.cause)
+        ),
         skipped=tuple(dict.fromkeys(text for record in records for text in record.skipped)),
     )
 

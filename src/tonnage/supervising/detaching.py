@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.local.detached import start_detached
@@ -41,13 +42,22 @@ def kept_environment(home: Path, run: int) -> dict[str, str]:
 
 def start_supervisor(store: Store, run: int) -> None:
     """Start one and wait until it holds the run."""
-    home = store.folder
-    folder = RunFolder.of(home, run)
+    _start(store, run)
+    _await(store, [run])
+
+
+def _start(store: Store, run: int) -> None:
+    folder = RunFolder.of(store.folder, run)
     folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     words = [sys.executable, "-m", "tonnage.supervising", str(run)]
-    start_detached(words, folder.supervisor_log, {**os.environ, "TONNAGE_HOME": str(home)})
+    start_detached(words, folder.supervisor_log, {**os.environ, "TONNAGE_HOME": str(store.folder)})
+
+
+def _await(store: Store, runs: Sequence[int]) -> None:
+    """Wait until each of them is held; all together no longer than one may take."""
     give_up = time.monotonic() + _START_SECONDS
-    while time.monotonic() < give_up and not _has_begun(store, run):
+    left = list(runs)
+    while time.monotonic() < give_up and (left := [run for run in left if not _has_begun(store, run)]):
         time.sleep(0.05)
 
 
@@ -64,5 +74,6 @@ def take_up(store: Store) -> list[RunRecord]:
     """Give every active run that nobody holds a supervisor again; returns those."""
     lost = [run for run in store.runs(active_only=True) if not is_supervised(store.folder, run.id)]
     for run in lost:
-        start_supervisor(store, run.id)
+        _start(store, run.id)
+    _await(store, [run.id for run in lost])
     return lost

@@ -7,6 +7,7 @@ between any two lines and the next supervisor goes on. It holds one run's lock f
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
 
 LOOK_SECONDS = 1.0
+_FIGURES = re.compile(r"\d[\d.,]*")
 PATIENCE = 3
 """So often a place may refuse an attempt before the run is given up: what it needs may be a moment late."""
 PASSING = frozenset(("KUBE-060", "KUBE-062"))
@@ -124,7 +126,10 @@ class Supervisor:
             if text := resumed_line(changed):
                 self.store.tell(run.id, now, text, key=f"resumed-{attempt.number}", kind="resume")
         for text in seen.notes:
-            self.store.tell(run.id, now, text, key=f"note-{text}")
+            # Once for each attempt, whatever the figures in it: a loss that is not a number is told at every step.
+            self.store.tell(
+                run.id, now, text, key=f"note-{attempt.number}-{_FIGURES.sub('#', text)}", kind="wait"
+            )
         for text in seen.skipped:
             self.store.tell(run.id, now, f"checkpoint passed over: {text}", key=f"skipped-{text}")
         if changed is attempt:
@@ -237,7 +242,8 @@ class Supervisor:
         self.trouble += 1
         if self.trouble == 3:
             now = self.clock.now()
-            self.store.tell(self.run_id, now, f"cannot look at it: {error.problem.what}", kind="wait")
+            with suppress(TonnageError):  # a full disk is such a trouble, and cannot be told of
+                self.store.tell(self.run_id, now, f"cannot look at it: {error.problem.what}", kind="wait")
 
 
 def _seconds(attempt: Attempt, now: dt.datetime) -> float:
