@@ -11,13 +11,10 @@ who asked for a stop gets one, and only between two steps.
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable
 
 from tonnage_agent.keeper.checkpoint import Checkpoint
 from tonnage_agent.keeper.clock import Clock, SystemClock
@@ -34,13 +31,12 @@ from tonnage_agent.sdk.agreeing import Agreement
 from tonnage_agent.sdk.asking import Control, Signals
 from tonnage_agent.sdk.deciding import Moment, Verdict, decide, exit_code, reserve_of
 from tonnage_agent.sdk.settings import Settings
+from tonnage_agent.sdk.telling import Telling
 
-Item = TypeVar("Item")
-_KINDS = ("data", "collective")
 _NOTHING = Verdict()
 
 
-class Run:
+class Run(Telling):
     """See the module. Made by `attach`."""
 
     def __init__(
@@ -54,23 +50,18 @@ class Run:
     ) -> None:
         if on_failure not in ("warn", "raise"):
             raise ValueError(f"on_failure is {on_failure!r}; expected 'warn' or 'raise'")
+        super().__init__(Reporter(settings.socket, settings.rank), settings.rank, say)
         self.settings = settings
         self.clock: Clock = clock or SystemClock()
         self.next_step = 0
         """The step after the last one that a resumed checkpoint contains."""
-        self._say = say or _say_on_stderr
         self._on_failure = on_failure
         self._ranks = ranks
-        self._reporter = Reporter(settings.socket, settings.rank)
         self._signals = Signals(self.clock)
         self._control = Control(settings.control)
         self._pace = Pace(_rule(settings), self.clock.elapsed())
         self._agreement = Agreement()
         self._keeper = self._open_keeper()
-        self._num_done = 0
-        self._step_seconds = 0.0
-        self._waited: dict[str, float] = {}
-        self._loss: float | None = None
         self._saved_step = -1
         self._asked_step = -1
         self._total: int | None = None
@@ -88,19 +79,19 @@ class Run:
     def resume(self, load: Callable[[Path], Any] | None = None) -> Checkpoint | None:
         """The newest checkpoint that is whole, or None; `load` gets its only file, or its folder."""
         if self._keeper is None:
-            self._began_anew()
+            self.tell("resumed", step=-1, path="")
             return None
         ranks = self.ranks
         with self.phase("load"):
             together = ranks.world > 1 and ranks.can_agree
             found = newest_together(self._keeper, ranks) if together else self._keeper.newest()
             if found is None:
-                self._began_anew()
+                self.tell("resumed", step=-1, path="")
                 return None
             if load is not None:
                 found = replace(found, state=found.load(load))
         self.next_step = found.step + 1
-        self._reporter.event("resumed", step=found.step, path=found.path)
+        self.tell("resumed", step=found.step, path=found.path)
         self.say(f"resumed from step {found.step} ({found.path})")
         self._pace = Pace(_rule(self.settings), self.clock.elapsed())
         return found
@@ -121,11 +112,12 @@ class Run:
         try:
             while total is None or step < total:
                 if save is None:
-                    self._agree_before(step)
+                    self._agree(step, self.num_done + 1)  # on what happens after the step that begins now
                 began = self.clock.elapsed()
                 yield step
-                self._finish(step, total, self.clock.elapsed() - began)
+                self.tell_step(step, total, self.clock.elapsed() - began)
                 if save is not None:
+                    self._agree(step, self.num_done)
                     self.save_if_due(step, save, sharded=sharded)
                 self.end_if_asked(step)
                 step += 1
@@ -139,26 +131,22 @@ class Run:
 
     def step(self, step: int, total: int | None = None, loss: float | None = None) -> None:
         """Tell one step, in a loop that is not `steps`; from the first on, SIGTERM is heard."""
-        if self._num_done == 0 and not self._signals.is_listening:
+        if self.num_done == 0 and not self._signals.is_listening:
             self._signals.listen()
             self._listens_by_hand = True
         now = self.clock.elapsed()
-        seconds = now - self._last_step_at if self._num_done else None
+        seconds = now - self._last_step_at if self.num_done else None
         self._last_step_at = now
         if loss is not None:
             self.note(loss=loss)
         self._total = total if total is not None else self._total
-        self._finish(step, self._total, seconds)
+        self.tell_step(step, self._total, seconds)
 
     def finish(self) -> None:
         """The loop is over, where it is not `steps`: SIGTERM ends the script at once again."""
         if self._listens_by_hand:
             self._listens_by_hand = False
             self._signals.leave()
-
-    def note(self, *, loss: float | None = None) -> None:
-        """What the next step's message carries; give plain numbers, a GPU tensor would make the GPU wait."""
-        self._loss = None if loss is None else float(loss)
 
     def end_if_asked(self, step: int) -> None:
         """End the script if somebody asked for it; for loops that are not `steps`, called between two steps."""
@@ -167,7 +155,11 @@ class Run:
             if step + 1 == self._total:
                 self.finish()
             return
-        if self._asked_step < step and self._saves_by_hand and not verdict.is_late:
+        if self._agreement.is_for(step):
+            self.ranks.gather(
+                None
+            )  # none ends before the slowest has saved: a launcher would kill the others
+        elif 0 <= self._asked_step < step and not verdict.is_late:
             return  # the script saves at moments of its own: it is given the time that is left
         saved = (
             f"step {step} is saved" if self._saved_step == step else f"last saved: step {self._saved_step}"
@@ -227,40 +219,6 @@ class Run:
         self._kept(made, made.seconds if began is None else self.clock.elapsed() - began)
         return made
 
-    # -- where time goes
-
-    @contextlib.contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Mark what the script does: load, preprocess, eval, any name."""
-        self._reporter.phase(name, "begin")
-        try:
-            yield
-        finally:
-            self._reporter.phase(name, "end")
-
-    @contextlib.contextmanager
-    def waiting(self, kind: str) -> Iterator[None]:
-        """Count time of this step as waiting for `data` or `collective`."""
-        if kind not in _KINDS:
-            raise ValueError(f"waiting for {kind!r} is not counted; expected one of {', '.join(_KINDS)}")
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._waited[kind] = self._waited.get(kind, 0.0) + time.perf_counter() - began
-
-    def loading(self, batches: Iterable[Item]) -> Iterator[Item]:
-        """The same batches; the time they take to come is counted as waiting for data."""
-        iterator, clock = iter(batches), time.perf_counter
-        while True:
-            began = clock()
-            try:
-                batch = next(iterator)
-            except StopIteration:
-                return
-            self._waited["data"] = self._waited.get("data", 0.0) + clock() - began
-            yield batch
-
     # -- what others ask of it
 
     @property
@@ -295,41 +253,16 @@ class Run:
         else:
             self._signals.leave()
 
-    def say(self, text: str) -> None:
-        """One line for people, and for the agent; rank 0 speaks for all."""
-        if self.settings.rank == 0:
-            self._say(text)
-            self._reporter.event("message", text=text)
-
     # -- inside
-
-    @property
-    def _saves_by_hand(self) -> bool:
-        return self._asked_step >= 0
 
     def _kept(self, made: Checkpoint, took: float) -> None:
         self._pace.saved(self.clock.elapsed(), took)
         self._control.saved()
         self._saved_step = made.step
         if self.ranks.rank == 0:
-            self._reporter.event(
+            self.tell(
                 "checkpoint", step=made.step, path=made.path, seconds=round(took, 3), bytes=made.manifest.size
             )
-
-    def _finish(self, step: int, total: int | None, seconds: float | None) -> None:
-        self._num_done += 1
-        if seconds is not None:
-            self._step_seconds = seconds if self._num_done < 3 else 0.7 * self._step_seconds + 0.3 * seconds
-        self._reporter.step(
-            step,
-            total=total,
-            loss=self._loss,
-            seconds=seconds,
-            data=self._waited.get("data"),
-            collective=self._waited.get("collective"),
-        )
-        if self._waited:
-            self._waited = {}
 
     def _verdict(self, step: int, *, sharded: bool = False) -> Verdict:
         """Decided alone, or taken from the last agreement of all ranks."""
@@ -356,11 +289,11 @@ class Run:
         self._quiet_step = step
         return True
 
-    def _agree_before(self, step: int) -> None:
-        """Let all ranks agree on what happens after the step that begins now."""
+    def _agree(self, step: int, num_done: int) -> None:
+        """Let all ranks agree on this step; every rank passes here, for every step."""
         ranks = self.ranks
         if ranks.world > 1 and ranks.can_agree:
-            self._agreement.reach(ranks, step, replace(self._moment(step), num_done=self._num_done + 1))
+            self._agreement.reach(ranks, step, replace(self._moment(step), num_done=num_done))
 
     def _moment(self, step: int) -> Moment:
         now = self.clock.elapsed()
@@ -371,11 +304,11 @@ class Run:
         return Moment(
             step=step,
             total=self._total,
-            num_done=self._num_done,
+            num_done=self.num_done,
             due_in=None if self._keeper is None else self._pace.due_in(now),
             wants_save=self._control.wants_save,
             save_seconds=self._pace.save_seconds,
-            step_seconds=self._step_seconds,
+            step_seconds=self.step_seconds,
             asked=self._control.stop,
             seconds_left=None if signalled is None else signalled + grace - reserve_of(grace) - now,
             deadline_in=(self.settings.deadline or 0.0) - self.clock.now() if is_alone else None,
@@ -392,17 +325,9 @@ class Run:
             keep=settings.keep,
             verify=settings.verify,
             run=settings.run,
-            skipped=self._passed_over,
+            skipped=self.passed_over,
             clock=self.clock,
         )
-
-    def _passed_over(self, path: str, why: str) -> None:
-        self._reporter.event("skipped", path=path, why=why)
-        if self.settings.rank == 0:
-            self._say(f"checkpoint {path} is passed over: {why}")
-
-    def _began_anew(self) -> None:
-        self._reporter.event("resumed", step=-1, path="")
 
     def _save_failed(self, error: KeeperError) -> None:
         self._pace.failed(self.clock.elapsed())
@@ -421,7 +346,3 @@ class Run:
 def _rule(settings: Settings) -> Rule:
     mean = settings.failure_seconds or assumed_mean(settings.num_nodes)
     return Rule(every=settings.every, mean=mean)
-
-
-def _say_on_stderr(text: str) -> None:
-    print(f"tonnage: {text}", file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -345,7 +346,8 @@ def test_a_forked_worker_is_ended_by_sigterm_as_if_nobody_listened(tmp_path: Pat
     for _ in script.run.steps(1):
         worker = os.fork()
         if worker == 0:
-            signal.pause()
+            for _ in range(200):
+                time.sleep(0.05)
             os._exit(7)
         os.kill(worker, signal.SIGTERM)
         _, status = os.waitpid(worker, 0)
