@@ -6,6 +6,7 @@ supervisor again, wherever the last one was lost (a reboot, a kill, an upgrade).
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ from tonnage.supervising.locking import holder_of
 
 ENVIRONMENT = "environment.json"
 _START_SECONDS = 10.0
+_NEW_SECONDS = 30.0
 
 
 def keep_environment(home: Path, run: int) -> None:
@@ -70,9 +72,18 @@ def is_supervised(home: Path, run: int) -> bool:
     return holder_of(RunFolder.of(home, run).lock) is not None
 
 
+def _is_lost(store: Store, run: RunRecord) -> bool:
+    """Held by nobody; a run that was written down a moment ago is about to get its first supervisor."""
+    if is_supervised(store.folder, run.id):
+        return False
+    age = dt.datetime.now(dt.UTC) - run.created
+    is_new = not RunFolder.of(store.folder, run.id).lock.exists() and age.total_seconds() < _NEW_SECONDS
+    return not is_new
+
+
 def take_up(store: Store) -> list[RunRecord]:
     """Give every active run that nobody holds a supervisor again; returns those."""
-    lost = [run for run in store.runs(active_only=True) if not is_supervised(store.folder, run.id)]
+    lost = [run for run in store.runs(active_only=True) if _is_lost(store, run)]
     for run in lost:
         _start(store, run.id)
     _await(store, [run.id for run in lost])
