@@ -65,10 +65,11 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if not _agreed(planned, yes):
         click.echo("  nothing was started")
         return 1
-    if not planned.is_here and not no_preflight:
-        from tonnage.cli.run_cluster import check_before
+    if not planned.is_here:
+        from tonnage.cli.run_cluster import bring_code, check_before
 
-        planned = check_before(planned)
+        planned = bring_code(planned)
+        planned = planned if no_preflight else check_before(planned)
     return _start(planned, detach=detach, output=output)
 
 

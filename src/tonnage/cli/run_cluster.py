@@ -27,6 +27,8 @@ def with_rendering(launching: Launching, planned: Planned) -> Launching:
         "facts": msgspec.to_builtins(facts),
         "hasPython": planned.has_python,
     }
+    if planned.code:
+        rendering["code"] = planned.code
     return replace(launching, rendering=rendering, first_size=first_size(decided, planned.run))
 
 
@@ -38,6 +40,51 @@ def pack_code(planned: Planned) -> Archive | None:
     if code is None:
         return None
     return pack(files_to_ship(planned.folder / code.path, code.ignore))
+
+
+def bring_code(planned: Planned, *, only_say: bool = False) -> Planned:
+    """The run with its code where its pods can get it; `only_say` brings nothing."""
+    return replace(planned, code=_deliver(planned, pack_code(planned), only_say=only_say))
+
+
+def _deliver(planned: Planned, archive: Archive | None, *, only_say: bool) -> dict[str, str]:
+    """Bring code that is too large for a ConfigMap to where the run saves; empty where a ConfigMap will do."""
+    import os
+
+    from tonnage.manifests.naming import digest
+    from tonnage.shipping.delivering import way_for
+
+    code = planned.run.spec.code
+    if archive is None or code is None:
+        return {}
+    way = way_for(planned.run, archive)
+    if way.place is None:
+        return {}
+    hashed = digest(archive.content)
+    key = way.key_of(hashed)
+    if way.kind == "bucket":
+        from tonnage.shipping.bucket import upload
+
+        if not only_say:
+            upload(str(way.place), key, archive.content, os.environ)
+        return {"digest": hashed, "mount": code.mount, "bucket": str(way.place), "key": key}
+    path = f"{way.place.path.strip('/')}/{key}".lstrip("/")
+    if not only_say:
+        _carry(planned, archive.content, hashed, path, way.place.name)
+    return {"digest": hashed, "mount": code.mount, "claim": way.place.name, "path": path}
+
+
+def _carry(planned: Planned, content: bytes, hashed: str, path: str, claim: str) -> None:
+    from tonnage.kube.running.api import RunApi
+    from tonnage.kube.running.carrying import carry
+    from tonnage.supervising.on_cluster import open_context
+
+    run = planned.run
+    client, _ = open_context(planned.on or "")
+    with client:
+        api = RunApi(client, run.metadata.namespace or planned.plan.workload.namespace)
+        labels = {"app.kubernetes.io/managed-by": "tonnage", "app.kubernetes.io/component": "code"}
+        carry(api, content, digest=hashed, claim=claim, path=path, image=run.spec.image or "", labels=labels)
 
 
 def place_for(planned: Planned) -> tuple[KubePlace, Launching]:
@@ -61,7 +108,7 @@ def place_for(planned: Planned) -> tuple[KubePlace, Launching]:
         lineage=f"{name}-{now:%Y%m%d-%H%M%S}",
     )
     launching = with_rendering(launching, planned)
-    archive = pack_code(planned)
+    archive = None if planned.code else pack_code(planned)
     record = RunRecord(id=0, name=name, place=planned.on or "", created=now, launching=launching)
     client, target = open_context(planned.on or "")
     setting = setting_of(record, planned.run, target, Path("/nonexistent"))

@@ -66,8 +66,8 @@ def _here(planned: Planned) -> list[dict[str, Any]]:
 
 def _there(planned: Planned) -> list[dict[str, Any]]:
     """The objects of a cluster, after its API server has gone through all of them and stored nothing."""
-    from tonnage.cli.run_cluster import place_for
+    from tonnage.cli.run_cluster import bring_code, place_for
 
-    place, launching = place_for(planned)
+    place, launching = place_for(bring_code(planned, only_say=True))
     with closing(place):
         return place.rehearse(1, launching.first_size)

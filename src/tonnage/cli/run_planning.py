@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ class Planned:
     """The cluster it was planned for."""
     has_python: bool = True
     """Whether its image has one, as preflight found."""
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Where its code was put, when it is too large to travel with its objects."""
 
     @property
     def is_here(self) -> bool:

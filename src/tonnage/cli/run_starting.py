@@ -32,7 +32,8 @@ def start(planned: Planned, store: Store) -> RunRecord:
     if not planned.is_here:
         from tonnage.cli.run_cluster import pack_code, with_rendering
 
-        launching, archive = with_rendering(launching, planned), pack_code(planned)
+        launching = with_rendering(launching, planned)
+        archive = None if planned.code else pack_code(planned)
     record = store.create(name, planned.on or HERE, launching, now)
     keep_environment(store.folder, record.id)
     if archive is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import os
 import socket
@@ -17,6 +18,7 @@ from tonnage.kube.running.setting import KubeSetting
 from tonnage.local.layout import RunFolder
 from tonnage.manifests import CodeDelivery
 from tonnage.running.history import RunRecord
+from tonnage.shipping.bucket import signed_address
 from tonnage.spec.run import Run
 from tonnage.store.store import Store
 from tonnage.supervising.detaching import kept_environment
@@ -38,18 +40,25 @@ def cluster_place(record: RunRecord, home: Path, run: Run, store: Store | None =
 
 def setting_of(record: RunRecord, run: Run, target: Target, folder: Path) -> KubeSetting:
     """What every attempt shares."""
-    delivery = record.launching.rendering.get("code")
-    path = folder / CODE
+    kept, path = record.launching.rendering.get("code"), folder / CODE
     return KubeSetting(
         run=run,
         launching=record.launching,
         target=target,
         folder=folder / CLUSTER,
         agent=packed(),
-        code=path.read_bytes() if delivery is None and path.exists() else None,
-        delivery=CodeDelivery(**delivery) if delivery is not None else None,
+        code=path.read_bytes() if kept is None and path.exists() else None,
+        delivery=None if kept is None else lambda: delivery_of(kept, os.environ),
         identity=identity(folder),
     )
+
+
+def delivery_of(kept: Mapping[str, str], environment: Mapping[str, str]) -> CodeDelivery:
+    """Where the code of a run is, as the next pod reaches it: an address in a bucket is signed anew."""
+    if not kept.get("bucket"):
+        return CodeDelivery(**kept)
+    url = signed_address(kept["bucket"], kept["key"], environment, dt.datetime.now(dt.UTC))
+    return CodeDelivery(digest=kept["digest"], mount=kept["mount"], url=url)
 
 
 def keep_code(home: Path, run: int, archive: bytes) -> None:

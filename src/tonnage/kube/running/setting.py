@@ -6,6 +6,7 @@ later by another supervisor is made of the same code and the same decisions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +25,6 @@ from tonnage.spec.run import Run
 LINEAGE = "tonnage.dev/lineage"
 """Label that tells a run from an earlier one of the same name."""
 CODE_MOUNT = "/workspace"
-CONFIG_MAP_BYTES = 900 * 1024
-"""An object may have 1.5 MiB in etcd, a ConfigMap 1 MiB of data; base64 is not counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +39,8 @@ class KubeSetting:
     agent: bytes | None = None
     code: bytes | None = None
     """The working folder as it was when the run was started: tar, gzip."""
-    delivery: CodeDelivery | None = None
-    """Where the code is, when it does not fit a ConfigMap."""
+    delivery: Callable[[], CodeDelivery] | None = None
+    """Where the code is, when it does not fit a ConfigMap; asked for every attempt, since addresses expire."""
     identity: str = ""
     """Who holds the run: for the Lease."""
     more_labels: dict[str, str] = field(default_factory=dict)
@@ -75,8 +74,10 @@ class KubeSetting:
         return f"{attempt_name(self.run.metadata.name, number, len('-code'))}-code"
 
     def code_delivery(self, number: int) -> CodeDelivery | None:
-        if self.delivery is not None or self.code is None:
-            return self.delivery
+        if self.delivery is not None:
+            return self.delivery()
+        if self.code is None:
+            return None
         return CodeDelivery(digest=self.code_digest, mount=self.mount, config_map=self.code_name(number))
 
     @property
