@@ -15,14 +15,14 @@ def lines_to_add(run: Run, folder: Path) -> list[str]:
     """What to add to the run's script so that it survives; nothing where it saves, or there is none to read."""
     from tonnage.sdk.advising import advise
 
-    script = _script(run, folder)
+    script = script_of(run, folder)
     if script is None:
         return []
     advice = advise(script.read_text(errors="replace"), script.name)
     return [] if advice.saves or not advice.lines else [f"  {line}" for line in advice.as_text().splitlines()]
 
 
-def _script(run: Run, folder: Path) -> Path | None:
+def script_of(run: Run, folder: Path) -> Path | None:
     """The Python file that the command names, in the folder it runs in."""
     code = run.spec.code
     root = (folder / code.path) if code is not None else folder

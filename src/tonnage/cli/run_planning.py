@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
     from tonnage.kube.port import KubeCluster
     from tonnage.planning.answers import Plan
+    from tonnage.planning.situation import Situation
     from tonnage.planning.workload import Workload
     from tonnage.spec.run import Run
 
@@ -31,6 +32,8 @@ class Planned:
     told: list[str] = field(default_factory=list)
     snapshot: Snapshot | None = None
     """The cluster it was planned for."""
+    situation: Situation | None = None
+    """What it takes to try changes of the plan."""
     has_python: bool = True
     """Whether its image has one, as preflight found."""
     code: Mapping[str, str] = field(default_factory=dict)
@@ -67,8 +70,8 @@ def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) ->
 
         workload = as_on_this_machine(workload)
     snapshot, against = _where(cluster)
-    plan = _plan(workload, snapshot, against)
-    return Planned(file=file, run=run, plan=plan, on=on, probe=probe, snapshot=snapshot)
+    situation, plan = _plan(workload, snapshot, against)
+    return Planned(file=file, run=run, plan=plan, on=on, probe=probe, snapshot=snapshot, situation=situation)
 
 
 def refuse_what_cannot_run(planned: Planned) -> None:
@@ -127,9 +130,10 @@ def _where(cluster: KubeCluster | None) -> tuple[Snapshot, str]:
         return cluster.observe(), str(cluster.target)
 
 
-def _plan(workload: Workload, snapshot: Snapshot, against: str) -> Plan:
+def _plan(workload: Workload, snapshot: Snapshot, against: str) -> tuple[Situation, Plan]:
     from tonnage.cli.plan_sources import sources_for
     from tonnage.planning.plan import decided, look_at
 
     sources, notes = sources_for(workload, no_trace=False, python=None)
-    return decided(look_at(workload, sources, snapshot=snapshot, against=against, notes=notes))
+    situation = look_at(workload, sources, snapshot=snapshot, against=against, notes=notes)
+    return situation, decided(situation)

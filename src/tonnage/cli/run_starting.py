@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def start(planned: Planned, store: Store) -> RunRecord:
     """The started run; from here on it needs no terminal."""
+    from tonnage.cli.run_refitting import refits_for
     from tonnage.running.history import HERE
     from tonnage.running.launching import launching_of
     from tonnage.spec.dumping import as_plain, write_yaml
@@ -28,6 +29,7 @@ def start(planned: Planned, store: Store) -> RunRecord:
         folder=str(planned.folder),
         lineage=f"{name}-{now:%Y%m%d-%H%M%S}",
         probe_steps=planned.probe,
+        refits=refits_for(planned),
     )
     if not planned.is_here:
         from tonnage.cli.run_cluster import pack_code, with_rendering

@@ -4,11 +4,15 @@ fall back to.
 
 from __future__ import annotations
 
-from tonnage.planning.answers import Plan
+from collections.abc import Sequence
+
+from tonnage.planning.answers import Alternative, Plan
 from tonnage.running.attempts import Size
 from tonnage.running.history import Launching
 from tonnage.running.observing import Refit
 from tonnage.spec.run import Run
+from tonnage.units import format_bytes
+from tonnage_agent.contract import MICRO_BATCH
 
 DEFAULT_GRACE = 30.0
 
@@ -22,6 +26,7 @@ def launching_of(
     folder: str,
     lineage: str,
     probe_steps: int | None = None,
+    refits: tuple[Refit, ...] | None = None,
 ) -> Launching:
     """What is settled once, when the run was planned."""
     saving = plan.risk.checkpoints
@@ -34,7 +39,7 @@ def launching_of(
         namespace=plan.workload.namespace,
         lineage=lineage,
         first_size=size_of(plan, run),
-        refits=refits_of(run),
+        refits=refits_of(run) if refits is None else refits,
         price_per_hour=plan.cost.per_hour,
         price_origin=plan.cost.origin,
         probe_steps=probe_steps,
@@ -58,14 +63,20 @@ def size_of(plan: Plan, run: Run) -> Size:
     )
 
 
-def refits_of(run: Run) -> tuple[Refit, ...]:
-    """Smaller micro-batches with the same global batch, largest first.
+def refits_of(run: Run, alternatives: Sequence[Alternative] = (), script: str = "") -> tuple[Refit, ...]:
+    """Smaller steps with the same global batch, best first: the solver's where the step is described, else by division.
 
     Every divisor of the samples that one rank handles per optimizer step is a way to cut it; the largest below the
     present one loses least speed.
     """
-    micro, accumulation = run.spec.train.micro_batch, run.spec.train.accumulation
-    if micro is None or not takes_micro_batch(run):
+    is_told = takes_micro_batch(run, script)
+    asked = run.spec.train.micro_batch
+    if alternatives:
+        return tuple(
+            _refit(each, asked) for each in alternatives if is_told or each.setup.recipe.micro_batch == asked
+        )
+    micro, accumulation = asked, run.spec.train.accumulation
+    if micro is None or not is_told:
         return ()
     samples = micro * accumulation
     sizes = [size for size in range(micro - 1, 0, -1) if samples % size == 0]
@@ -79,7 +90,24 @@ def refits_of(run: Run) -> tuple[Refit, ...]:
     )
 
 
-def takes_micro_batch(run: Run) -> bool:
-    """Whether the command can be told another micro-batch: a placeholder, or the variables we set."""
+def takes_micro_batch(run: Run, script: str = "") -> bool:
+    """Whether the run can be told another micro-batch: a placeholder, or a variable that its script reads."""
     words = " ".join(run.spec.command or ())
-    return "{microBatch}" in words or "TONNAGE_MICRO_BATCH" in words
+    return "{microBatch}" in words or any(
+        MICRO_BATCH in text for text in (words, script, *run.spec.env.values())
+    )
+
+
+def _refit(each: Alternative, asked: int | None) -> Refit:
+    recipe = each.setup.recipe
+    is_cut = recipe.micro_batch != asked
+    gpu = None if is_cut else each.setup.devices.gpu
+    what = f"microBatch {recipe.micro_batch} (accumulate {recipe.accumulation})" if is_cut else f"on {gpu}"
+    slower = "" if each.slower is None else f", {each.slower:+.0%} time".replace("%", " %")
+    return Refit(
+        micro_batch=recipe.micro_batch,
+        accumulation=recipe.accumulation,
+        gpu=gpu,
+        required=each.required,
+        text=f"{what} -> {format_bytes(each.required)} of GPU memory{slower}",
+    )
