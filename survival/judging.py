@@ -48,7 +48,8 @@ def _of_weights(outcome: Outcome) -> Iterator[str]:
 
 def _of_losses(outcome: Outcome) -> Iterator[str]:
     for line in outcome.journal:
-        wanted = outcome.reference.get(line.step) if line.step is not None else None
+        is_told = line.step is not None and line.rank == 0  # other ranks may have losses of their own
+        wanted = outcome.reference.get(line.step) if is_told and line.step is not None else None
         if wanted is not None and line.loss != wanted:
             yield f"attempt {line.attempt}: loss of step {line.step} is {line.loss}, undisturbed {wanted}"
             return

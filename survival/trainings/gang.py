@@ -14,7 +14,22 @@ import time
 from tonnage_agent import sdk
 
 STEPS, PAUSE = int(os.environ.get("STEPS", "200")), float(os.environ.get("PAUSE", "0.02"))
-RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def place_in_gang():
+    """Rank, number of ranks, and where rank 0 listens: from TF_CONFIG where there is one, else as torch is told."""
+    if "TF_CONFIG" not in os.environ:
+        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        return rank, world, (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    told = json.loads(os.environ["TF_CONFIG"])
+    hosts = [*told["cluster"].get("chief", []), *told["cluster"]["worker"]]
+    task = told["task"]
+    rank = int(task["index"]) + (len(told["cluster"].get("chief", [])) if task["type"] == "worker" else 0)
+    name, _, port = hosts[0].rpartition(":")
+    return rank, len(hosts), (name, int(port))
+
+
+RANK, WORLD, MASTER = place_in_gang()
 SIZE, BATCH, RATE = 16, 32, 0.05
 
 journal = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -27,12 +42,11 @@ def note(**values):
 
 def meet():
     """Sockets to the other ranks, in the order of ranks: rank 0 has all of them, the others have rank 0's."""
-    address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     if RANK:
         give_up = time.monotonic() + 60
         while True:
             try:
-                peer = socket.create_connection(address, timeout=60)
+                peer = socket.create_connection(MASTER, timeout=60)
                 peer.sendall(struct.pack("!i", RANK))
                 return [peer]
             except OSError:
@@ -40,7 +54,7 @@ def meet():
                     raise
                 time.sleep(0.1)
     found = {}
-    with socket.create_server(address) as door:
+    with socket.create_server(("", MASTER[1])) as door:
         door.settimeout(60)
         while len(found) < WORLD - 1:
             peer, _ = door.accept()

@@ -60,8 +60,10 @@ class Facts:
 
     @cached_property
     def saved(self) -> tuple[int | None, dt.datetime | None]:
-        """Step and time of the newest whole checkpoint anybody knows of."""
+        """Step and time of the newest whole checkpoint anybody knows of; without a time, the one it resumed from."""
         known = [(box.saved_step, box.saved) for box in self.boxes if box.saved_step is not None]
+        resumed = [self.attempt.from_step, *(box.record.resumed_from for box in self.boxes)]
+        known += [(step, None) for step in resumed if step is not None and step >= 0]
         if (seen := self.observation.saved) is not None:
             known.append((seen.step, seen.when))
         return max(known, key=lambda pair: pair[0], default=(None, None))
