@@ -122,10 +122,12 @@ def stop(run: str, no_wait: bool) -> int:
 def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
     """Go on with a run that was stopped, suspended or failed, from its newest checkpoint.
 
+    Limits (deadline, budget, maxWait, retries, onOOM) are read again from its document; what it trains is not.
     With --on, also with a run that another machine started and that nobody keeps alive any more.
     """
     from tonnage.cli.following import follow
     from tonnage.cli.run_opening import find_run, open_store
+    from tonnage.cli.run_resuming import take_new_limits
     from tonnage.errors import Problem, RefusedError
     from tonnage.supervising.detaching import keep_environment, start_supervisor
 
@@ -146,6 +148,7 @@ def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
         raise RefusedError(Problem(code="RUN-106", what=what, hint="`tonnage run` begins anew"))
     told = len(store.moments(record.id))
     store.reopen(record.id)
+    take_new_limits(store, record, dt.datetime.now(dt.UTC))
     keep_environment(store.folder, record.id)
     start_supervisor(store, record.id)
     if detach:

@@ -9,6 +9,10 @@ from tonnage.running.observing import MemoryNow, Observation, Progress, Saved
 from tonnage_agent.record import Record
 
 
+_TOLD = ("resumed from ", "ending: ")
+"""Beginnings of messages that have a field of their own."""
+
+
 def observed_in(records: Sequence[Record]) -> Observation:
     """Progress, checkpoint and memory as the records of a gang say; the state is for the place to say."""
     started = [record.started_at for record in records if record.started_at is not None]
@@ -21,10 +25,16 @@ def observed_in(records: Sequence[Record]) -> Observation:
         gpu_memory=_gpu_memory(records),
         gpu_activity=_gpu_activity(records),
         resumed_from=next((r.resumed_from for r in records if r.resumed_from is not None), None),
-        notes=tuple(
-            dict.fromkeys(record.message for record in records if record.message and not record.cause)
-        ),
+        notes=_complaints(records),
         skipped=tuple(dict.fromkeys(text for record in records for text in record.skipped)),
+    )
+
+
+def _complaints(records: Sequence[Record]) -> tuple[str, ...]:
+    """What scripts say that nothing else tells: a save that failed, a loss that is no number."""
+    said = [record.message for record in records if record.message and not record.cause]
+    return tuple(
+        text for text in dict.fromkeys(said) if not text.startswith(_TOLD) and "is passed over" not in text
     )
 
 

@@ -50,14 +50,7 @@ class Store:
                     (name, place, _time(now), _json(launching)),
                 ).get
         except apsw.ConstraintError:
-            raise RefusedError(
-                Problem(
-                    code="RUN-101",
-                    what=f"a run named {name} is active already",
-                    hint=f"`tonnage watch {name}` shows it, `tonnage stop {name}` ends it; "
-                    "or give this one another metadata.name",
-                )
-            ) from None
+            raise _is_taken(name, "or give this one another metadata.name") from None
         return self.run(int(str(id_)))
 
     def run(self, id_: int) -> RunRecord:
@@ -65,12 +58,12 @@ class Store:
         return next(iter(self._runs("WHERE id = ?", (id_,))))
 
     def find(self, name: str) -> RunRecord | None:
-        """The newest run of this name; `name#12` is the run with that number."""
+        """The active run of this name, else the newest; `name#12` is the run with that number."""
         plain, _, number = name.partition("#")
         if number.isdecimal():
             found = self._runs("WHERE id = ? AND name = ?", (int(number), plain))
         else:
-            found = self._runs("WHERE name = ? ORDER BY id DESC LIMIT 1", (name,))
+            found = self._runs("WHERE name = ? ORDER BY state = 'active' DESC, id DESC LIMIT 1", (name,))
         return next(iter(found), None)
 
     def runs(self, *, active_only: bool = False, limit: int = -1) -> list[RunRecord]:
@@ -93,12 +86,20 @@ class Store:
 
     def reopen(self, id_: int) -> None:
         """Let a run that was over go on; what it tried before stays in its history and is forgiven."""
+        try:
+            with self._writing() as database:
+                database.execute(
+                    "UPDATE runs SET state = 'active', wish = 'run', why = '', ended = NULL, "
+                    "forgiven = (SELECT coalesce(max(number), 0) FROM attempts WHERE run = id) WHERE id = ?",
+                    (id_,),
+                )
+        except apsw.ConstraintError:
+            raise _is_taken(self.run(id_).name, "then this one can go on") from None
+
+    def amend(self, id_: int, launching: Launching) -> None:
+        """Change what later attempts of a run share."""
         with self._writing() as database:
-            database.execute(
-                "UPDATE runs SET state = 'active', wish = 'run', why = '', ended = NULL, "
-                "forgiven = (SELECT coalesce(max(number), 0) FROM attempts WHERE run = id) WHERE id = ?",
-                (id_,),
-            )
+            database.execute("UPDATE runs SET launching = ? WHERE id = ?", (_json(launching), id_))
 
     # -- attempts
 
@@ -147,6 +148,16 @@ class Store:
     def _writing(self) -> Iterator[apsw.Connection]:
         with explained(self.path), transaction(self._connection):
             yield self._connection
+
+
+def _is_taken(name: str, otherwise: str) -> RefusedError:
+    return RefusedError(
+        Problem(
+            code="RUN-101",
+            what=f"a run named {name} is active already",
+            hint=f"`tonnage watch {name}` shows it, `tonnage stop {name}` ends it; {otherwise}",
+        )
+    )
 
 
 def _record(row: Sequence[Any]) -> RunRecord:
