@@ -6,6 +6,7 @@ leaves what was last seen of it.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,8 @@ class Gatherer:
         except TonnageError as error:
             missing.append(f"events: {error.problem.what}")
             return []
-        found = [event_of(each) for each in raw]
+        born = min((at for pod in pods if (at := reading.created(pod)) is not None), default=None)
+        found = [each for each in map(event_of, raw) if not is_older(each, born)]
         return sorted(found, key=lambda each: (each.when is None, each.when, each.reason))
 
     def _events_about(self, names: set[str], nodes: Iterable[str]) -> list[Object]:
@@ -202,6 +204,11 @@ def container_end(status: Mapping[str, Any], *, is_init: bool = False) -> Contai
         is_init=is_init,
         restarts=int(status.get("restartCount") or 0),
     )
+
+
+def is_older(event: Event, born: dt.datetime | None) -> bool:
+    """Whether a node's event is from before the attempt: that it was short of memory yesterday explains nothing."""
+    return event.kind == "Node" and born is not None and event.when is not None and event.when < born
 
 
 def event_of(event: Mapping[str, Any]) -> Event:
