@@ -14,7 +14,7 @@ from tests.local.scripts import counting, leaking
 from tonnage.running.attempts import Attempt, Size
 from tonnage.running.endings import ending_of
 from tonnage.running.observing import Observation
-from tonnage.running.port import RunPlace
+from tonnage.running.port import RunPlace, TailedPlace
 from tonnage.sandbox import Sandbox, SandboxRequest, down, up
 
 
@@ -157,6 +157,24 @@ def test_what_is_taken_away_without_a_word_leaves_evidence(bench: Bench) -> None
     assert ending is not None
     assert ending.cause not in (None, "code")
     assert ending.step is not None
+
+
+def test_logs_are_read_on_from_where_one_stopped(bench: Bench) -> None:
+    script = "import time\nfor n in range(6):\n    print('line', n, flush=True)\n    time.sleep(0.5)\n"
+    place = bench.run(script)
+    assert isinstance(place, TailedPlace)
+    place.launch(1, Size(memory=128 * MIB), resume=False)
+    wait(place, 1, lambda _: len(place.logs(1)) >= 2, bench.seconds)
+    found: list[str] = []
+    seen: dict[int, int] = {}
+    while place.observe(1).state != "ended":
+        lines, seen = place.new_logs(1, seen)
+        found += lines
+    for _ in range(3):
+        lines, seen = place.new_logs(1, seen, to_the_end=True)
+        found += lines
+    assert [line for line in found if line.startswith("line")] == [f"line {n}" for n in range(6)]
+    assert [line for line in place.logs(1, tail=2) if line.startswith("line")][-1] == "line 5"
 
 
 def test_bounds_say_whose_wall_it_is(bench: Bench) -> None:

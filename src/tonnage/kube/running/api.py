@@ -15,6 +15,7 @@ from tonnage.errors import TonnageError
 from tonnage.kube.applying import Applier
 from tonnage.kube.client import KubeClient
 from tonnage.kube.failing import Asked, NotFoundError, NotInstalledError
+from tonnage.kube.running.log_lines import written_second
 
 Object = dict[str, Any]
 PROXY_SECONDS = 3.0
@@ -120,14 +121,28 @@ class RunApi:
         return self.objects("v1", "Event", fields=fields)
 
     def log(
-        self, pod: str, container: str, *, tail: int | None = None, previous: bool = False, most: int = 2**20
+        self,
+        pod: str,
+        container: str,
+        *,
+        tail: int | None = None,
+        previous: bool = False,
+        most: int = 2**20,
+        after: int | None = None,
     ) -> str:
-        """The end of what a container printed; empty where there is nothing (yet, or any more)."""
+        """The end of what a container printed; empty where there is nothing (yet, or any more).
+
+        With `after` (nanoseconds since 1970) from that second on, each line with its time before it.
+        """
         params = {"container": container, "limitBytes": str(most)}
         if tail is not None:
             params["tailLines"] = str(tail)
         if previous:
             params["previous"] = "true"
+        if after is not None:
+            params["timestamps"] = "true"
+        if after:
+            params["sinceTime"] = written_second(after)
         path, _ = self._path(Ref("v1", "Pod", pod), "get")
         asked = Asked("get", "pods/log", "", self.namespace, pod)
         try:

@@ -12,6 +12,8 @@ from tonnage.kube.running.setting import LINEAGE, KubeSetting
 
 OVER = "tonnage.dev/over"
 """Annotation: this attempt has ended, whatever its controller would do next; the value says why."""
+SUSPENDED = "suspended"
+"""Why, where it was let go of and is to be launched again."""
 DONE = {
     "Job": (("Complete",), ("Failed",)),
     "JobSet": (("Completed",), ("Failed",)),

@@ -25,7 +25,8 @@ from tonnage.kube.running.gathering import Gatherer
 from tonnage.kube.running.holding import held_by, position_in
 from tonnage.kube.running.launching import Launcher, suspend, workloads_of
 from tonnage.kube.running.leasing import RunLease
-from tonnage.kube.running.looking import Look, look, workload_ref
+from tonnage.kube.running.log_lines import lines_after
+from tonnage.kube.running.looking import SUSPENDED, Look, look, workload_ref
 from tonnage.kube.running.preflight import Preflight, Report
 from tonnage.kube.running.remembering import Memory
 from tonnage.kube.running.resizing import resize_pods
@@ -43,6 +44,8 @@ from tonnage_agent.telemetry import NotASampleError, Sample, parse_sample
 
 EVENT_SECONDS = 3.0
 """Events are asked for no more often than this while a run waits."""
+MOST_LOG = 2**24
+"""Bytes of log read at once: what is left comes with the next look."""
 VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 
 
@@ -147,7 +150,7 @@ class KubePlace:
                 self._api.delete(ref, grace=max(0, -int(-grace_seconds // 1)))
 
     def suspend(self, number: int) -> None:
-        suspend(self._api, self._setting, number, "suspended")
+        suspend(self._api, self._setting, number, SUSPENDED)
 
     def resize(self, number: int, memory: int) -> bool:
         seen = look(self._api, self._setting, number)
@@ -176,9 +179,43 @@ class KubePlace:
         for index, pod in sorted(pods.items()):
             if node is not None and index != node:
                 continue
-            text = self._api.log(reading.name_of(pod), reading.main_container(pod), tail=tail, most=2**26)
+            text = self._api.log(
+                reading.name_of(pod), reading.main_container(pod), tail=tail, most=2 * MOST_LOG
+            )
             lines += [f"[{index}] {line}" if several else line for line in text.splitlines()]
         return lines or self._kept_logs(number, node, tail, several=several)
+
+    def log_ends(self, number: int) -> dict[int, int]:
+        """Where the logs end now, by node: nanoseconds since 1970 of their last line."""
+        return self.new_logs(number, {}, to_the_end=True, tail=1)[1]
+
+    def new_logs(
+        self,
+        number: int,
+        seen: Mapping[int, int],
+        *,
+        node: int | None = None,
+        to_the_end: bool = False,  # noqa: ARG002 - a container's last line ends, whether it says so or not
+        tail: int | None = None,
+    ) -> tuple[list[str], dict[int, int]]:
+        """Lines after those seen, and where they end now."""
+        lines, ends = [], dict(seen)
+        several = node is None and self._setting.nodes > 1
+        pods = look(self._api, self._setting, number).newest
+        if not pods and not seen:  # gone: the end of what they printed was kept
+            return self._kept_logs(number, node, tail, several=several), {0: 1}
+        for index, pod in sorted(pods.items()):
+            if node is not None and index != node:
+                continue
+            after = seen.get(index, 0)
+            text = self._api.log(
+                reading.name_of(pod), reading.main_container(pod), tail=tail, after=after, most=MOST_LOG
+            )
+            whole = text.rpartition("\n")[0] if len(text) >= MOST_LOG else text
+            for line in lines_after(whole, after):
+                ends[index] = line.when
+                lines.append(f"[{index}] {line.text}" if several else line.text)
+        return lines, ends
 
     def clean(self, number: int) -> None:
         self._api.delete(workload_ref(self._setting, number))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tonnage.kube.running import reading
-from tonnage.kube.running.looking import Look
+from tonnage.kube.running.looking import SUSPENDED, Look
 from tonnage.running.observing import State
 
 Pods = Mapping[str, Mapping[str, Any]]
@@ -22,7 +22,7 @@ def state_of(look: Look, *, is_queued: bool = False) -> State:
     if look.is_absent:
         return "absent"
     if look.marked_over:
-        return "stopping" if look.living else "ended"
+        return "stopping" if look.living else "suspended" if look.marked_over == SUSPENDED else "ended"
     if look.is_finished:
         return "ended"
     if look.workload is None or reading.is_going(look.workload):
