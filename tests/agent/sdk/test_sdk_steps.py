@@ -344,13 +344,18 @@ def test_steps_without_numbers_are_counted() -> None:
 def test_a_forked_worker_is_ended_by_sigterm_as_if_nobody_listened(tmp_path: Path) -> None:
     script = a_script(tmp_path)
     for _ in script.run.steps(1):
+        ready, sender = os.pipe()
         worker = os.fork()
         if worker == 0:
+            os.write(sender, b".")  # a signal before this point would be dropped by Python itself
             for _ in range(200):
                 time.sleep(0.05)
             os._exit(7)
+        os.read(ready, 1)
         os.kill(worker, signal.SIGTERM)
         _, status = os.waitpid(worker, 0)
+        os.close(ready)
+        os.close(sender)
 
     assert os.WIFSIGNALED(status)
     assert os.WTERMSIG(status) == signal.SIGTERM
