@@ -26,15 +26,29 @@ REPORTS = Path(__file__).parent.parent / "docs" / "reports"
 
 
 @click.command(help=__doc__, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--deaths", type=click.IntRange(min=1), default=200, show_default=True, help="On this machine, at least.")
+@click.option(
+    "--deaths", type=click.IntRange(min=1), default=200, show_default=True, help="On this machine, at least."
+)
 @click.option("--seed", type=int, default=None, help="Seed of everything random; by default today's date.")
-@click.option("--on", type=click.Choice(["machine", "nodes"]), default=None, help="Only one of the two places.")
+@click.option(
+    "--on", type=click.Choice(["machine", "nodes"]), default=None, help="Only one of the two places."
+)
 @click.option("--sample", is_flag=True, help="A seeded handful of cases; no report.")
-@click.option("--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="Trainings at a time.")
-@click.option("--keep", type=click.Path(path_type=Path), default=None, help="Folder for what failed cases left.")
+@click.option(
+    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="Trainings at a time."
+)
+@click.option(
+    "--keep", type=click.Path(path_type=Path), default=None, help="Folder for what failed cases left."
+)
 @click.option("--report", type=click.Path(path_type=Path), default=None, help="Where to write the report.")
-def main(  # noqa: PLR0913, PLR0917 - one parameter for each option
-    deaths: int, seed: int | None, on: str | None, sample: bool, parallel: int, keep: Path | None, report: Path | None
+def main(
+    deaths: int,
+    seed: int | None,
+    on: str | None,
+    sample: bool,
+    parallel: int,
+    keep: Path | None,
+    report: Path | None,
 ) -> None:
     today = dt.datetime.now(dt.UTC).date()
     seed = int(today.strftime("%Y%m%d")) if seed is None else seed

@@ -96,7 +96,9 @@ def deaths_of(outcome: Outcome) -> Iterator[tuple[Injury | None, list[Step], lis
         if line.rank == 0:
             by_attempt.setdefault(line.attempt, []).append(line)
     for earlier, later in pairwise(sorted(by_attempt)):
-        injury = next((each for each in outcome.injuries if each.attempt == earlier and each.kills_attempt), None)
+        injury = next(
+            (each for each in outcome.injuries if each.attempt == earlier and each.kills_attempt), None
+        )
         yield injury, by_attempt[earlier], by_attempt[later]
 
 

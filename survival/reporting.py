@@ -92,5 +92,8 @@ def _courses(outcomes: Sequence[Outcome]) -> list[str]:
         f"| {'no' if judge(outcome) else 'yes'} | {outcome.seconds:.0f} |"
         for outcome in outcomes
     ]
-    head = ["| where | training | deaths | attempts | end | proved | seconds |", "|---|---|---|---|---|---|---|"]
+    head = [
+        "| where | training | deaths | attempts | end | proved | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
     return ["## Every training", "", *head, *rows]

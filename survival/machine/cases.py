@@ -1,4 +1,4 @@
-"""Which cases make up the proof on this machine: the special ones once or more, and kills at random moments for the rest."""
+"""Which cases make up the proof on this machine: special ones, and kills at random moments for the rest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dev.obtain_torch import interpreter_of
+
 from survival.machine import courses
 from survival.machine.injuries import INJURIES
 from survival.machine.running import FORGIVING, Plan
@@ -54,7 +55,9 @@ def specials() -> Iterator[Plan]:
         )  # fmt: skip
     for _ in range(2):
         yield Plan(name="leaks from the first step", seed=0, steps=220, env=_LEAK, act=courses.leaking)
-        yield Plan(name="stopped and resumed by its owner", seed=0, steps=160, act=courses.stopped_and_resumed)
+        yield Plan(
+            name="stopped and resumed by its owner", seed=0, steps=160, act=courses.stopped_and_resumed
+        )
         yield Plan(name="wrong code", seed=0, expected="failed", act=courses.wrong_code)
     yield Plan(name="OOM at 90 %", seed=0, steps=200, env={"LEAK_FROM": "180"}, act=courses.leaking)
     yield Plan(

@@ -20,7 +20,9 @@ def disk_full(bench: Bench, outcome: Outcome, chance: random.Random) -> None:
     time.sleep(chance.uniform(0.0, 1.0))
     fill(bench.folder / "ckpt")
     kept = newest_whole(bench)
-    bench.wait("a save that failed", lambda: _has_said(bench, 1, "No space left") or newest_whole(bench) != kept, 20)
+    bench.wait(
+        "a save that failed", lambda: _has_said(bench, 1, "No space left") or newest_whole(bench) != kept, 20
+    )
     kept = newest_whole(bench)
     before = len(bench.steps_of(1))
     bench.wait("training that goes on", lambda: len(bench.steps_of(1)) > before + 3)
@@ -38,9 +40,13 @@ def disk_full_fatal(bench: Bench, outcome: Outcome, chance: random.Random) -> No
     bench.wait("the end of attempt 1", lambda: _is_over(bench, 1), 60)
     outcome.injuries.append(
         Injury(
-            kind="disk-full-fatal", attempt=1, when=time.time(), codes=frozenset(("STO-02",)),
-            causes=frozenset(("storage",)), resumes_at=frozenset((newest_whole(bench),)),
-        )  # fmt: skip
+            kind="disk-full-fatal",
+            attempt=1,
+            when=time.time(),
+            codes=frozenset(("STO-02",)),
+            causes=frozenset(("storage",)),
+            resumes_at=frozenset((newest_whole(bench),)),
+        )
     )
     free(bench.folder / "ckpt")
 
@@ -77,7 +83,9 @@ def deadline(bench: Bench, outcome: Outcome, chance: random.Random) -> None:  # 
     _own_deaths(bench, outcome, "deadline", frozenset(("PRE-07",)), frozenset(("deadline",)))
     made = [line.step for line in bench.journal() if line.step is not None]
     if not made or newest_whole(bench) != made[-1]:
-        outcome.wrong.append(f"the last step was {made[-1:]}, the newest checkpoint is of step {newest_whole(bench)}")
+        outcome.wrong.append(
+            f"the last step was {made[-1:]}, the newest checkpoint is of step {newest_whole(bench)}"
+        )
     if len(bench.record().attempts) != 1:
         outcome.wrong.append("it was tried again after its deadline")
 
@@ -91,9 +99,7 @@ def stopped_and_resumed(bench: Bench, outcome: Outcome, chance: random.Random) -
     if bench.record().state != "stopped":
         outcome.wrong.append(f"stopped, it is {bench.record().state}")
     outcome.injuries.append(
-        Injury(
-            kind="stopped", attempt=attempt, when=when, causes=frozenset(("stopped",)), has_notice=True
-        )  # fmt: skip
+        Injury(kind="stopped", attempt=attempt, when=when, causes=frozenset(("stopped",)), has_notice=True)
     )
     shown = bench.tonnage("resume", "survivor", "--detach")
     if shown.returncode != 0:
@@ -106,9 +112,12 @@ def hopeless(bench: Bench, outcome: Outcome, chance: random.Random) -> None:  # 
     for attempt in bench.record().attempts:
         outcome.injuries.append(
             Injury(
-                kind="hopeless", attempt=attempt.number, when=time.time(), codes=OOM | GPU_OOM,
+                kind="hopeless",
+                attempt=attempt.number,
+                when=time.time(),
+                codes=OOM | GPU_OOM,
                 causes=frozenset(("host_oom", "gpu_oom")),
-            )  # fmt: skip
+            )
         )
     why = bench.record().why
     if not any(word in why for word in ("allows", "no smaller", "micro", "GPU memory")):
@@ -130,9 +139,13 @@ def gang(bench: Bench, outcome: Outcome, chance: random.Random) -> None:
             one.signal(9)  # type: ignore[arg-type]
         outcome.injuries.append(
             Injury(
-                kind="gang-rank", attempt=attempt, when=time.time(), codes=KILLED | {"NET-03"},
-                causes=UNKNOWN | {"network"}, note=f"node {node}",
-            )  # fmt: skip
+                kind="gang-rank",
+                attempt=attempt,
+                when=time.time(),
+                codes=KILLED | {"NET-03"},
+                causes=UNKNOWN | {"network"},
+                note=f"node {node}",
+            )
         )
 
 
@@ -150,9 +163,13 @@ def _own_deaths(
 
 def _with(injury: Injury, *, kind: str, resumes_at: frozenset[int]) -> Injury:
     return Injury(
-        kind=kind, attempt=injury.attempt, when=injury.when, codes=injury.codes | {"STO-02"},
-        causes=injury.causes | {"storage"}, resumes_at=resumes_at,
-    )  # fmt: skip
+        kind=kind,
+        attempt=injury.attempt,
+        when=injury.when,
+        codes=injury.codes | {"STO-02"},
+        causes=injury.causes | {"storage"},
+        resumes_at=resumes_at,
+    )
 
 
 def _is_over(bench: Bench, attempt: int) -> bool:

@@ -61,5 +61,7 @@ def _make(script: str, env: Mapping[str, str], world: int, python: str) -> Refer
         for process in processes:
             if process.wait(300) != 0:
                 raise RuntimeError(f"the undisturbed {script} failed: exit code {process.returncode}")
-        losses = {line.step: line.loss for line in bench.journal() if line.step is not None and line.rank == 0}
+        losses = {
+            line.step: line.loss for line in bench.journal() if line.step is not None and line.rank == 0
+        }
         return Reference(losses, sha256(bench.weights()).hexdigest())

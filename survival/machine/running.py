@@ -21,7 +21,7 @@ from survival.machine.injuries import INJURIES
 from survival.machine.references import Reference, References
 
 EVERY = 1.0
-TROUBLES = ("LEAK", "LEAK_FROM", "ON_FAILURE", "GPU_MOST")
+TROUBLES = ("LEAK", "LEAK_FROM", "ON_FAILURE", "GPU_MOST", "PYTHONPATH")
 """What an undisturbed training is not told."""
 FIRST, LAST = 0.05, 2.6
 """Seconds after an attempt's first step between which it is injured: before its first checkpoint as often as after."""
@@ -141,7 +141,9 @@ def _look(bench: Bench, outcome: Outcome) -> None:
     outcome.weights = sha256(bench.weights()).hexdigest()
     boxes = {each.number: bench.black_box(each.number) for each in record.attempts}
     outcome.records = {number: box for number, box in boxes.items() if box is not None}
-    outcome.notes += [moment.text for moment in bench.store.moments(record.id) if "supervisor failed" in moment.text]
+    outcome.notes += [
+        moment.text for moment in bench.store.moments(record.id) if "supervisor failed" in moment.text
+    ]
     outcome.wrong += [f"our own bug: {text}" for text in outcome.notes]
 
 

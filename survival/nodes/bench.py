@@ -100,7 +100,9 @@ class NodesBench(Bench):
         return path
 
     def start(self, document: Path) -> None:
-        started = self.tonnage("run", str(document), "--on", f"sandbox:{self.sandbox.name}", "--detach", "--yes")
+        started = self.tonnage(
+            "run", str(document), "--on", f"sandbox:{self.sandbox.name}", "--detach", "--yes"
+        )
         if started.returncode != 0:
             raise NotSeenError(f"it was not started: {started.stderr.strip()}")
 

@@ -157,7 +157,12 @@ def _important(name: str, namespace: str, node: str, cpu: str) -> dict[str, Any]
     if milli <= 0:
         raise NotSeenError(f"{node} has {cpu} of CPU: too little to fill it")
     resources = {"requests": {"cpu": f"{milli}m"}}
-    container = {"name": "main", "image": "local/python:3", "command": ["sleep", "600"], "resources": resources}
+    container = {
+        "name": "main",
+        "image": "local/python:3",
+        "command": ["sleep", "600"],
+        "resources": resources,
+    }
     return {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
         "spec": {

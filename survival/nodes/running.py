@@ -52,7 +52,9 @@ class NodesPlan:
 def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespace: str) -> Outcome:
     """Run one case to its end, and leave the cluster as it was."""
     began, chance = time.monotonic(), random.Random(plan.seed)
-    outcome = Outcome(case=plan.name, seed=plan.seed, place="nodes", every=EVERY, expected_state=plan.expected)
+    outcome = Outcome(
+        case=plan.name, seed=plan.seed, place="nodes", every=EVERY, expected_state=plan.expected
+    )
     with tempfile.TemporaryDirectory(prefix="survival-nodes-", ignore_cleanup_errors=True) as made:
         bench = NodesBench(Path(made), sandbox=sandbox, namespace=namespace)
         try:
@@ -64,7 +66,15 @@ def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespac
             bench.put_right()
             bench.wait_for_end()
             bench.settle()
-        except (NotSeenError, TonnageError, SubprocessError, OSError, RuntimeError, StopIteration, IndexError) as error:
+        except (
+            NotSeenError,
+            TonnageError,
+            SubprocessError,
+            OSError,
+            RuntimeError,
+            StopIteration,
+            IndexError,
+        ) as error:
             outcome.wrong.append(f"{type(error).__name__}: {error}")
         finally:
             _look(bench, outcome)
@@ -107,9 +117,7 @@ def _reference(plan: NodesPlan, references: References) -> Reference:
     if plan.expected != "finished":
         return Reference({}, "")
     env = {name: value for name, value in plan.env.items() if name not in TROUBLES} | dict(plan.reference_env)
-    return references.of(
-        plan.script, {**env, "STEPS": str(plan.steps)}, world=plan.world, python=plan.python
-    )
+    return references.of(plan.script, {**env, "STEPS": str(plan.steps)}, world=plan.world, python=plan.python)
 
 
 def _look(bench: NodesBench, outcome: Outcome) -> None:
@@ -123,5 +131,7 @@ def _look(bench: NodesBench, outcome: Outcome) -> None:
     outcome.records = {number: box for number, box in boxes.items() if box is not None}
     outcome.left += list(bench.left())
     outcome.wrong += [
-        f"our own bug: {moment.text}" for moment in bench.store.moments(record.id) if "supervisor failed" in moment.text
+        f"our own bug: {moment.text}"
+        for moment in bench.store.moments(record.id)
+        if "supervisor failed" in moment.text
     ]

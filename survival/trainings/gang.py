@@ -109,7 +109,9 @@ run = sdk.attach()
 saved = run.resume()
 weights = json.loads((saved.folder / "weights.json").read_text()) if saved else [0.0] * SIZE
 peers = meet()
-assert all_reduce([float(run.next_step)]) == [float(WORLD * run.next_step)], "ranks resumed from different steps"
+assert all_reduce([float(run.next_step)]) == [float(WORLD * run.next_step)], (
+    "ranks resumed from different steps"
+)
 note(begin=run.next_step)
 for step in run.steps(STEPS, save=lambda folder: (folder / "weights.json").write_text(json.dumps(weights))):
     loss = train_step(step)

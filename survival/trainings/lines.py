@@ -1,15 +1,12 @@
 """A small network on CPU with torch: AdamW, dropout and a learning-rate schedule, all of it in the checkpoint.
 
-TORCH_PATH names folders with torch's packages, where the interpreter has none. With WORLD_SIZE above 1 it is DistributedDataParallel over gloo; SHARD=fsdp shards it with FSDP2 instead. Threads are
+With WORLD_SIZE above 1 it is DistributedDataParallel over gloo; SHARD=fsdp shards it with FSDP2 instead. Threads are
 one and algorithms deterministic, so a resumed training must give the same bits. Variables as in `spirals.py`.
 """
 
 import json
 import os
-import sys
 import time
-
-sys.path += [path for path in os.environ.get("TORCH_PATH", "").split(":") if path]  # packages of a mounted folder
 
 import torch
 import torch.distributed as dist

@@ -40,13 +40,21 @@ CUDA_OOM = (
     "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
 )
 
-journal = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND) if "JOURNAL" in os.environ else None
+journal = (
+    os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    if "JOURNAL" in os.environ
+    else None
+)
 
 
 def note(**values):
     """One line in one write: it is whole or absent, however the process ends."""
     if journal is not None:
-        who = {"attempt": int(os.environ.get("TONNAGE_ATTEMPT", "0")), "pid": os.getpid(), "when": time.time()}
+        who = {
+            "attempt": int(os.environ.get("TONNAGE_ATTEMPT", "0")),
+            "pid": os.getpid(),
+            "when": time.time(),
+        }
         os.write(journal, (json.dumps({**who, **values}) + "\n").encode())
 
 
@@ -111,8 +119,8 @@ note(begin=run.next_step)
 
 kept = []
 for step in run.steps(STEPS, save=write):
-    if MICRO_BATCH > int(os.environ.get("GPU_MOST", "1000000")):
-        sys.exit(f"Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n{CUDA_OOM}")
+    if int(os.environ.get("GPU_MOST", "1000000")) < MICRO_BATCH:
+        sys.exit(f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n{CUDA_OOM}')
     loss = train_step(chance)
     if LEAK:
         kept.append(bytearray(LEAK))

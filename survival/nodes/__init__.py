@@ -1,0 +1,59 @@
+"""The proof on real nodes: what a cluster, its kernel and its power supply do to pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import click
+
+from survival.case import Outcome
+from survival.machine.references import References
+from survival.nodes.cases import plans, sample
+from survival.nodes.refusing import (
+    empty_dir_is_refused,
+    one_document_at_any_size,
+    run_check,
+    two_jobs_never_deadlock,
+)
+from survival.nodes.running import run_plan
+from tonnage.sandbox import Sandbox, SandboxRequest, down, up
+
+NAME = "survival"
+CONTROLLERS = ("jobset", "trainer", "training-operator")
+CHECKS = {
+    "checkpoints on an emptyDir are refused": empty_dir_is_refused,
+    "two gangs too large to run together": two_jobs_never_deadlock,
+}
+
+
+def outcomes(seed: int, *, is_sample: bool, say: Callable[[Outcome], None]) -> Iterator[Outcome]:
+    """Start two real nodes, run everything there one after the other, and take them away."""
+    down(NAME)
+    sandbox = up(
+        SandboxRequest(
+            name=NAME, real_nodes=2, fast_node_loss=True, nodes="8xh100=9" if not is_sample else "",
+            controllers=() if is_sample else CONTROLLERS,
+        )
+    )  # fmt: skip
+    try:
+        for outcome in on_sandbox(sandbox, seed, is_sample=is_sample):
+            say(outcome)
+            yield outcome
+    finally:
+        down(NAME)
+
+
+def on_sandbox(sandbox: Sandbox, seed: int, *, is_sample: bool) -> Iterator[Outcome]:
+    """The cases, on nodes that are there."""
+    references = References()
+    cases = sample(seed) if is_sample else plans(seed)
+    click.echo(f"real nodes: {len(cases)} trainings, seed {seed}")
+    for number, plan in enumerate(cases):
+        yield run_plan(plan, sandbox, references, f"survival-{number}")
+    checks = dict(list(CHECKS.items())[:1]) if is_sample else CHECKS
+    for number, (name, check) in enumerate(checks.items()):
+        yield run_check(name, check, sandbox, f"survival-c{number}")
+    if not is_sample:
+        yield run_check(
+            "1, 8 and 64 GPUs from one document", one_document_at_any_size, sandbox, "survival-kwok"
+        )

@@ -1,0 +1,87 @@
+"""Which cases make up the proof on real nodes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dev.obtain_torch import interpreter_of
+
+from survival.nodes import courses
+from survival.nodes.injuries import INJURIES
+from survival.nodes.running import NodesPlan
+
+PER_CASE = 3
+TORCH_TARGETS = ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob")
+_STEPS_OF = {"supervisor": 170}
+
+
+def plans(seed: int) -> list[NodesPlan]:
+    """Everything, each with a seed of its own."""
+    chance = random.Random(seed)
+    every = [*deaths(chance), late_oom(), *wiring()]
+    return [replace(each, seed=chance.randrange(2**32)) for each in every]
+
+
+def sample(seed: int) -> list[NodesPlan]:
+    """One training that is killed twice, for every test run."""
+    chance = random.Random(seed)
+    kinds = chance.sample(("pod-rank", "pod-both", "pod-oom", "drain", "preemption"), 2)
+    return [death(kinds, chance.randrange(2**32))]
+
+
+def deaths(chance: random.Random, rounds: int = 2) -> Iterator[NodesPlan]:
+    """Every injury, shuffled, a few to each training."""
+    deck: list[str] = []
+    for _ in range(rounds):
+        kinds = list(INJURIES)
+        chance.shuffle(kinds)
+        deck += kinds
+    for index in range(0, len(deck), PER_CASE):
+        yield death(deck[index : index + PER_CASE], 0)
+
+
+def death(kinds: list[str], seed: int) -> NodesPlan:
+    steps = 100 + sum(_STEPS_OF.get(kind, 60) for kind in kinds)
+    return NodesPlan(name=" + ".join(kinds), seed=seed, kinds=tuple(kinds), steps=steps)
+
+
+def late_oom() -> NodesPlan:
+    return NodesPlan(name="OOM at 90 %", seed=0, steps=200, env={"LEAK_FROM": "180"}, act=courses.own_oom)
+
+
+def wiring() -> Iterator[NodesPlan]:
+    """Gangs of two pods by every target, each of which loses either pod."""
+    python = interpreter_of("2.11")
+    if python.exists():
+        for target in TORCH_TARGETS:
+            for shard in ("ddp", "fsdp"):
+                yield torch_gang(target, shard, python)
+    for target in ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob", "TFJob"):
+        yield plain_gang(target)
+
+
+def torch_gang(target: str, shard: str, python: Path) -> NodesPlan:
+    """torch over gloo, its packages mounted from this machine."""
+    packages = next((python.parent.parent / "lib").glob("python3.*/site-packages"))
+    return NodesPlan(
+        name=f"torch {shard.upper()} over gloo on {target}", seed=0, script="lines.py", steps=160, world=2,
+        python=str(python), act=courses.either_pod, env={"SHARD": shard, "PYTHONPATH": "/torch"},
+        reference_env={"MASTER_PORT": "28901"},
+        spec={
+            "nodes": 2, "target": target, "framework": "torch", "memory": "2Gi", "cpu": "0.4",
+            "volumes": [{"mount": "/torch", "hostPath": str(packages)}], "train": {},
+        },
+    )  # fmt: skip
+
+
+def plain_gang(target: str) -> NodesPlan:
+    """Plain Python over sockets; on a TFJob the ranks know each other from TF_CONFIG alone."""
+    framework = "tensorflow" if target == "TFJob" else "other"
+    return NodesPlan(
+        name=f"plain ranks on {target}", seed=0, script="gang.py", steps=200, world=2, act=courses.either_pod,
+        reference_env={"MASTER_PORT": "28902"},
+        spec={"nodes": 2, "target": target, "framework": framework, "cpu": "0.2"},
+    )  # fmt: skip
