@@ -44,7 +44,7 @@ class Bench(Protocol):
     def again(self) -> RunPlace:
         """The same place, as the next supervisor makes it."""
 
-    def lose(self, place: RunPlace) -> None:
+    def lose(self) -> None:
         """Take the running attempt away without a word, as a node that dies would."""
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class LocalBench:
         assert self._setting is not None
         return LocalPlace(self._setting)
 
-    def lose(self, place: RunPlace) -> None:
+    def lose(self) -> None:
         import json
         import signal
 
@@ -162,7 +162,7 @@ class KubeBench:
         self._places = [KubePlace(self.client, self._setting, acts=True)]
         return self._places[0]
 
-    def lose(self, place: RunPlace) -> None:
+    def lose(self) -> None:
         for pod in self.api.pods({"tonnage.dev/run": "bench"}):
             self.api.delete(Ref("v1", "Pod", pod["metadata"]["name"]), grace=0)
 

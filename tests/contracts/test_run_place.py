@@ -144,7 +144,7 @@ def test_what_is_taken_away_without_a_word_leaves_evidence(bench: Bench) -> None
     place = bench.run(counting(total=10_000, pause=0.05))
     place.launch(1, Size(memory=256 * MIB), resume=False)
     before = stepping(bench, place, step=5)
-    bench.lose(place)
+    bench.lose()
     seen = wait(place, 1, lambda seen: seen.state in ("ended", "absent"), bench.seconds)
     evidence = bench.again().evidence(1)  # a supervisor that was not there finds it too
     assert before.progress is not None

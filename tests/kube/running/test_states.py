@@ -1,0 +1,99 @@
+"""What a look at a workload and its pods means."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kube.running.api_objects import (
+    a_look,
+    a_pod,
+    a_workload,
+    failed,
+    running,
+    with_condition,
+)
+
+from tonnage.kube.running.looking import Look
+from tonnage.kube.running.states import lost_pods, since, state_of
+
+LATER = "2026-11-15T10:30:00Z"
+
+
+def seen(*pods: dict[str, object]) -> dict[str, dict[str, object]]:
+    return {str(pod["metadata"]["uid"]): pod for pod in pods}  # type: ignore[index]
+
+
+def test_nothing_there_is_absent() -> None:
+    assert state_of(Look(None)) == "absent"
+
+
+def test_without_pods_it_waits() -> None:
+    assert state_of(a_look()) == "waiting"
+
+
+def test_a_gang_waits_until_its_last_pod_has_a_node() -> None:
+    assert state_of(a_look(running("a", 0), a_pod("b", index=1), nodes=2)) == "waiting"
+    assert state_of(a_look(running("a", 0), running("b", 1), nodes=2)) == "running"
+
+
+def test_a_placed_pod_starts_and_one_without_an_image_waits() -> None:
+    assert state_of(a_look(a_pod(waiting={"reason": "ContainerCreating"}))) == "starting"
+    assert state_of(a_look(a_pod(waiting={"reason": "ImagePullBackOff"}))) == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition"),
+    [
+        ("Job", "Complete"),
+        ("Job", "Failed"),
+        ("JobSet", "Completed"),
+        ("JobSet", "Failed"),
+        ("TrainJob", "Complete"),
+        ("PyTorchJob", "Succeeded"),
+        ("MPIJob", "Failed"),
+    ],
+)
+def test_each_kind_says_its_end_in_its_own_words(kind: str, condition: str) -> None:
+    assert state_of(a_look(failed(), workload=with_condition(a_workload(kind), condition))) == "ended"
+    assert (
+        state_of(a_look(running(), workload=with_condition(a_workload(kind), condition, "False")))
+        == "running"
+    )
+
+
+def test_before_its_last_pod_is_gone_a_failing_job_is_stopping() -> None:
+    assert state_of(a_look(running(), workload=with_condition(a_workload(), "FailureTarget"))) == "stopping"
+
+
+def test_what_we_ended_is_over_once_nothing_of_it_lives() -> None:
+    over = a_workload(over="stopped", suspend=True)
+    assert state_of(a_look(running(), workload=over)) == "stopping"
+    assert state_of(a_look(workload=over)) == "ended"
+    assert state_of(a_look(workload=a_workload(over="suspended", suspend=True))) == "suspended"
+
+
+def test_suspended_by_a_queue_it_waits_and_by_anybody_else_it_is_suspended() -> None:
+    held = a_look(workload=a_workload(suspend=True))
+    assert state_of(held, is_queued=True) == "waiting"
+    assert state_of(held) == "suspended"
+    assert state_of(a_look(workload=a_workload("PyTorchJob", runPolicy={"suspend": True}))) == "suspended"
+
+
+def test_a_started_pod_that_failed_or_vanished_is_lost() -> None:
+    assert lost_pods(a_look(failed("a")), seen(running("a"))) == ["a"]
+    assert lost_pods(a_look(a_pod("b", made=LATER)), seen(running("a"))) == ["a"]
+
+
+def test_what_never_started_or_ended_well_is_not_lost() -> None:
+    assert lost_pods(a_look(a_pod("b")), seen(a_pod("a"))) == []
+    done = a_pod("a", phase="Succeeded", terminated={"exitCode": 0})
+    assert lost_pods(a_look(), seen(done)) == []
+
+
+def test_a_replacement_that_runs_already_is_left_alone() -> None:
+    assert lost_pods(a_look(running("b", made=LATER)), seen(running("a"))) == []
+
+
+def test_waiting_counts_from_the_newest_pod() -> None:
+    found = since(a_look(a_pod("a", made=LATER)), "waiting")
+    assert found is not None
+    assert found.isoformat() == "2026-11-15T10:30:00+00:00"
