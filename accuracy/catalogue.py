@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STEPS = Path(__file__).parent / "steps"
-FILES = ("language", "huggingface", "vision", "unseen", "fresh_language", "fresh_habits", "fresh_vision")
+FILES = (
+    "language",
+    "huggingface",
+    "vision",
+    "unseen",
+    "fresh_language",
+    "fresh_habits",
+    "fresh_vision",
+    "fresh_compiling",
+)
 
 
 @dataclass(frozen=True)

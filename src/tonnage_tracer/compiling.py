@@ -43,7 +43,7 @@ def compiling(recorder: Recorder, folder: str) -> Iterator[None]:
         from . import compiling_inductor
 
         with _disable_current_modes():
-            compiling_inductor.prepare(Launches(recorder), folder)
+            compiling_inductor.prepare(recorder, Launches(recorder), folder)
             _watch_frames()
             # Our own code, where a hook leads to it, is not to be compiled.
             torch._dynamo.trace_rules.add(__package__)

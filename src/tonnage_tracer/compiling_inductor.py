@@ -3,8 +3,8 @@
 The program Inductor writes ("wrapper") is what makes and drops memory in a compiled step: `empty_strided_cuda`,
 `del buf7`, calls of library kernels. Run on fake tensors it makes and drops the same memory in the same order. For
 that, each place where Inductor would touch a device is given an answer here, and no decision is changed that does not
-depend on timing. Where a decision does (padding of matrix products, choice between kernels), the rule taken is
-written down beside it.
+depend on timing. Where a decision does (padding of matrix products in `compiling_padding`, choice between kernels),
+the rule taken is written down beside it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .compiling_kernels import BYTES_MARK, Kernel, Launches, choice_instead_of_autotuner, host_kernel
+from .compiling_padding import decider
+from .recorder import Recorder
 
 CONFIG: dict[str, Any] = {
     # Kernels chosen by timing: the library's are taken. Which one wins does not change what is allocated in a step.
@@ -33,7 +35,7 @@ CONFIG: dict[str, Any] = {
 """What is set for every graph, whatever mode the user asked for."""
 
 
-def prepare(launches: Launches, folder: str) -> None:
+def prepare(recorder: Recorder, launches: Launches, folder: str) -> None:
     """Give Inductor everything it would ask a device for. Programs it writes go to `folder`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
     import torch._functorch.config
@@ -45,7 +47,7 @@ def prepare(launches: Launches, folder: str) -> None:
     _prepare_kernels(launches)
     _prepare_memory()
     _prepare_constants()
-    _prepare_padding()
+    _prepare_padding(recorder)
 
 
 class _Driver:
@@ -167,28 +169,10 @@ def _prepare_constants() -> None:
         folder._add_peephole_patterns = peephole_on_host
 
 
-def _prepare_padding() -> None:
+def _prepare_padding(recorder: Recorder) -> None:
     from torch._inductor.fx_passes import pad_mm
 
-    pad_mm._should_pad = _should_pad
-
-
-def _should_pad(_match: Any, first: Any, second: Any, operation: Any, _added: Any = None) -> bool:
-    """Whether a matrix product with unaligned sides is padded, which torch decides by timing both.
-
-    Rule: it is, where the product is bound by computing and runs on tensor cores, which read unaligned rows at a
-    fraction of their speed; plain fp32 products gain less than the padding costs.
-    """
-    from torch._inductor.fx_passes import pad_mm
-
-    if operation not in (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm):
-        return False
-    if torch._inductor.config.force_shape_pad:
-        return True
-    rows, inner, columns = first.shape[-2], first.shape[-1], second.shape[-1]
-    if not pad_mm.is_mm_compute_bound(rows, inner, columns, first.dtype):
-        return False
-    return first.dtype in (torch.bfloat16, torch.float16) or bool(torch.backends.cuda.matmul.allow_tf32)
+    pad_mm._should_pad = decider(recorder)
 
 
 def settings_for(asked: dict[str, Any]) -> dict[str, Any]:
