@@ -7,7 +7,7 @@ step), so that a step can be repeated; the cache is emptied after a stretch wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tonnage.memory.allocator import AllocatorSettings, read_settings
 from tonnage.memory.allocator.sizes import SMALL, round_size
@@ -21,6 +21,7 @@ from tonnage.memory.workspaces import (
     needs_workspace,
     workspace_size,
 )
+from tonnage.values import dataclass
 
 TEMPORARY, WORKSPACE = "temporary", "workspace"
 
@@ -38,8 +39,8 @@ class Slots:
     """The call that made it; -1 where none did."""
     pool_names: list[tuple[bool, int]] = field(default_factory=list)
     """(is small, stream)."""
-    optional: set[int] = field(default_factory=set)
-    """Slots an operation can do without."""
+    optional: dict[int, int] = field(default_factory=dict)
+    """Slots an operation can do without, and the plan each belongs to: the same of every call of that operation."""
     _pool_numbers: dict[tuple[bool, int], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +109,7 @@ class _Writer:
         """Outputs of the current call so far."""
         self.waiting: list[Temporary] = []
         self.held: list[tuple[Temporary, int]] = []
+        self.plans: dict[tuple[int, Temporary], int] = {}
         self.handles: set[tuple[int, int, bool]] = set()
         """Threads and streams that have a workspace, and whether it is cuBLASLt's."""
         self.workspaces = {False: workspace_size(device), True: lt_workspace_size(device)}
@@ -225,9 +227,14 @@ class _Writer:
         for temporary in due:
             slot = self.slots.add(round_size(temporary.size, self.settings), stream, TEMPORARY, self.call)
             if temporary.is_optional:
-                self.slots.optional.add(slot)
+                self.slots.optional[slot] = self._plan(temporary)
             self._emit(slot)
             self.held.append((temporary, slot))
+
+    def _plan(self, temporary: Temporary) -> int:
+        """A number for what an operation asks cuDNN for at this point."""
+        key = (self.trace.calls[self.call].operation, temporary)
+        return self.plans.setdefault(key, len(self.plans))
 
     def _return(self, made: int) -> None:
         """Free the temporaries that do not outlive this point."""

@@ -3,13 +3,13 @@
 The smallest limit is found by trying limits, each a replay of build and steps. Two things make that cheap without
 changing an answer: under the allocator's common settings blocks are plain numbers (`allocator.flat`), and a try
 begins where its limit could first have mattered, not at the build: before that it does what the run without a limit
-did, and that one left copies of the allocator behind.
+did, and that one left copies of the allocator behind. And where the last traced step leaves the allocator as it found
+it, repeating that step would do the same once more, so it is not played.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 from tonnage.memory.allocator import OutOfMemoryError
@@ -18,11 +18,16 @@ from tonnage.memory.allocator.sizes import GRAIN
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.repeating import Repetition, repetition_of
 from tonnage.memory.replay import STEPS, Outcome, replay
+from tonnage.values import dataclass
 
 COPIES = 12
 """Copies of the allocator that are kept at most."""
 APART = 1 / 50
 """Between two of them it grew by so much of the least a limit can be."""
+
+
+NEVER = -1
+"""No turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class _Place:
     allocator: FlatAllocator
     has_begun: bool = True
     """Whether the turn itself has begun, its repetition's moves made."""
+    found: object = None
+    """How the last traced step found the allocator, once it has begun."""
 
 
 class Rehearsal:
@@ -57,6 +64,8 @@ class Rehearsal:
         self._freely: Outcome | None = None
         self._now = 0
         self._seen: set[object] = set()
+        self._found: object = None
+        self._last_step = self._first_turn_of_what_repeats()
 
     def freely(self) -> Outcome:
         """The run without a limit."""
@@ -87,10 +96,24 @@ class Rehearsal:
                     _Turn(stretch, number == 0) for number, stretch in enumerate(repetition.stretches)
                 )
 
+    def _first_turn_of_what_repeats(self) -> int:
+        """The turn with which the last traced step begins, where a repetition does the very same; else none."""
+        stretches, repetition = self._program.stretches, self._repetition
+        if repetition is None or repetition.moves:
+            return NEVER
+        places = [
+            place
+            for place, one in enumerate(stretches)
+            if any(one is again for again in repetition.stretches)
+        ]
+        behind = stretches[places[-1] + 1 :] if places else ()
+        is_whole = len(places) == len(repetition.stretches)
+        return places[0] if is_whole and not any(one.events or one.empties_cache for one in behind) else NEVER
+
     def _start(self) -> _Place:
         slots = self._program.slots
         is_small = [is_small for is_small, _ in slots.pool_names]
-        blocks = Blocks(slots.sizes, slots.pools, is_small, frozenset(slots.optional))
+        blocks = Blocks(slots.sizes, slots.pools, is_small, slots.optional)
         return _Place(0, 0, frozenset(), FlatAllocator(blocks, self._program.settings), has_begun=False)
 
     def _run_freely(self) -> Outcome:
@@ -102,7 +125,8 @@ class Rehearsal:
             nonlocal above
             if held > above and len(self._copies) < COPIES:
                 copied = start.allocator.under(held)
-                self._copies.append(_Place(self._now, copied.played, frozenset(self._seen), copied))
+                place = _Place(self._now, copied.played, frozenset(self._seen), copied, found=self._found)
+                self._copies.append(place)
                 above = held + apart
 
         start.allocator.before_growing = keep
@@ -113,14 +137,18 @@ class Rehearsal:
 
     def _run(self, place: _Place, allocator: FlatAllocator) -> Outcome:
         """Go on from a place to the end; the place's own allocator is left alone unless it is the one given."""
-        self._seen = set(place.seen)
+        self._seen, self._found = set(place.seen), place.found
         turns = self._turns
         done = place.turn
         for number in range(place.turn, len(turns)):
             turn, is_resumed = turns[number], number == place.turn and place.has_begun
             if turn.is_again and not is_resumed and self._is_settled(allocator):
+                if not self._seen:  # the step that is not repeated for this counts as one that was
+                    done = number + len(self._repetition.stretches) if self._repetition else number
                 break
             self._now, done = number, number + 1
+            if number == self._last_step and not is_resumed:
+                self._found = allocator.arrangement(), allocator.retries
             allocator.play(turn.stretch.events, place.event if is_resumed else 0)
             if turn.stretch.empties_cache:
                 allocator.empty_cache()
@@ -132,7 +160,7 @@ class Rehearsal:
         assert self._repetition is not None
         allocator.move(self._repetition.moves)
         now = allocator.arrangement()
-        if now in self._seen:
+        if now in self._seen or (now, allocator.retries) == self._found:
             return True
         self._seen.add(now)
         return False

@@ -14,9 +14,9 @@ again), or memory that grows with every step (then it is, and the run really gro
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from tonnage.memory.program import Program, Slots, Stretch
+from tonnage.values import dataclass
 
 STATE = frozenset({"parameter", "buffer", "optimizer", "gradient", "workspace", "input"})
 

@@ -8,12 +8,12 @@ every later one would do the same). `rehearsing` does the same many times over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tonnage.memory.allocator import CachingAllocator, OutOfMemoryError
 from tonnage.memory.allocator.blocks import Block
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.repeating import Repetition, repetition_of
+from tonnage.values import dataclass
 
 STEPS = 5
 """Steps a cap is judged over."""
@@ -112,7 +112,7 @@ def _schedule(
 class _Player:
     """Plays stretches into one allocator; slots hold the blocks that are in use."""
 
-    __slots__ = ("allocator", "blocks", "optional", "pool_of", "pools", "sizes")
+    __slots__ = ("allocator", "blocks", "given_up", "optional", "pool_of", "pools", "sizes")
 
     def __init__(self, program: Program, allocator: CachingAllocator) -> None:
         slots = program.slots
@@ -124,6 +124,7 @@ class _Player:
             allocator.pool(0 if is_small else 1 << 40, stream) for is_small, stream in slots.pool_names
         ]
         self.optional = slots.optional
+        self.given_up: set[int] = set()
 
     def play(self, stretch: Stretch) -> None:
         events = iter(stretch.events)
@@ -135,18 +136,26 @@ class _Player:
     def _play_on(self, events: Iterator[int]) -> bool:
         """Play until the end (True), or until an operation does without its workspace (False)."""
         blocks, sizes, pools, pool_of = self.blocks, self.sizes, self.pools, self.pool_of
-        take, free = self.allocator.take, self.allocator.free
+        take, free, optional, given_up = (
+            self.allocator.take,
+            self.allocator.free,
+            self.optional,
+            self.given_up,
+        )
         event = 0
         try:
             for event in events:
                 if event >= 0:
+                    if given_up and optional.get(event) in given_up:
+                        continue
                     blocks[event] = take(sizes[event], pools[pool_of[event]])
                 else:
                     free(blocks[~event])
                     blocks[~event] = None
         except OutOfMemoryError:
-            if event not in self.optional:
+            if event not in optional:
                 raise
+            given_up.add(optional[event])
             return False
         return True
 
@@ -161,4 +170,4 @@ class _Player:
     def arrangement(self) -> object:
         """All that later events depend on: free memory, and where each slot's block lies."""
         places = [(slot, block.address) for slot, block in enumerate(self.blocks) if block is not None]
-        return self.allocator.arrangement(), tuple(places)
+        return self.allocator.arrangement(), tuple(places), frozenset(self.given_up)

@@ -15,7 +15,8 @@ resource:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tonnage.values import dataclass
 
 TOLERANCE = 0.02
 """Above the GPU share by this much is not worth a word."""

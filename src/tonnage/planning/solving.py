@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.judging import Outcome, Remembering
 from tonnage.planning.solver.searching import Solution, by_bisection, lazily, search
 from tonnage.planning.solver.space import Space, leanest, setups
+from tonnage.values import dataclass
 
 GPUS = "gpus"
 SMALL_SPACE = 12
@@ -31,15 +32,18 @@ def solve(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Solve
     assert space is not None
     assert estimator is not None
     judge = Remembering(scales_of(situation))
-    considered = 0
+    considered, obstacles = 0, dict[str, None]()
     solution, stage = Solution(None), space
     for stage in _stages(situation, space, allow):
         if not _is_hopeful(stage, judge):
             continue
         solution = _find(stage, judge, is_exact=estimator.mode == "exact")
         considered += solution.considered
+        obstacles.update(dict.fromkeys(solution.obstacles))
         if solution.best is not None:
             break
+    if solution.best is None:  # then everything that stood in the way, at whatever stage
+        solution = replace(solution, obstacles=tuple(obstacles))
     return Solved(replace(solution, considered=considered), stage, judge)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.cluster.gpu_facts import facts_of
@@ -18,6 +17,7 @@ from tonnage.timing.moving import waits
 from tonnage.timing.queues import Asked, Timelines, play
 from tonnage.timing.reading import work_of
 from tonnage.timing.work import Arithmetic, Kind, Work
+from tonnage.values import dataclass
 
 _WIDE = 1.2816
 """Standard deviations to either side that hold 80 %."""

@@ -9,7 +9,9 @@ to show, and `tonnage.units` reads them where arithmetic is wanted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ ignores.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

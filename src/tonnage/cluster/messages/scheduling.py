@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tonnage.values import dataclass
 
 EVENT_LIMIT = 1024
 CUT = " ..."

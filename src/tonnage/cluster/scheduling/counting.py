@@ -8,9 +8,10 @@ same on every machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tonnage.units import Quantity
+from tonnage.values import dataclass
 
 SCALAR_PREFIXES = ("hugepages-", "attachable-volumes-")
 NOT_DEVICES = "requests."

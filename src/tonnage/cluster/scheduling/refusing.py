@@ -8,7 +8,7 @@ search for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -32,6 +31,7 @@ from tonnage.cluster.scheduling.selecting import (
 )
 from tonnage.cluster.scheduling.tainting import untolerated_taints
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
+from tonnage.values import dataclass
 
 PLUGIN = "PodTopologySpread"
 HOSTNAME = "kubernetes.io/hostname"

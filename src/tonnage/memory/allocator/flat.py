@@ -12,9 +12,8 @@ limit can leave copies of itself behind (`under`), and a run under a limit start
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from operator import length_hint
 
 from tonnage.memory.allocator.addresses import AddressSpace
@@ -22,6 +21,7 @@ from tonnage.memory.allocator.blocks import ADDRESS, ADDRESS_BITS
 from tonnage.memory.allocator.caching import UNBOUNDED, OutOfMemoryError
 from tonnage.memory.allocator.settings import AllocatorSettings
 from tonnage.memory.allocator.sizes import SMALL, segment_size
+from tonnage.values import dataclass
 
 NOWHERE = -1
 
@@ -37,12 +37,15 @@ def is_common(settings: AllocatorSettings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """What a run asks for: by slot the rounded size and the pool, and the slots it can do without."""
+    """What a run asks for: by slot the rounded size and the pool; the slots it can do without, with their plans.
+
+    A plan that once found no room is not tried again: cuDNN's next one is kept for that shape.
+    """
 
     sizes: Sequence[int]
     pools: Sequence[int]
     pool_is_small: Sequence[bool]
-    optional: frozenset[int]
+    optional: Mapping[int, int]
 
 
 class FlatAllocator:
@@ -52,6 +55,7 @@ class FlatAllocator:
         "_addresses",
         "_blocks",
         "_ends",
+        "_given_up",
         "_homes",
         "_keys",
         "_limit",
@@ -91,6 +95,8 @@ class FlatAllocator:
         self._places = [NOWHERE] * len(blocks.sizes)
         self._taken = [0] * len(blocks.sizes)
         """By slot: where its block lies, and how large it is with what could not be split off."""
+        self._given_up: set[int] = set()
+        """Plans that found no room."""
         self._homes = list(blocks.pools)
         """By slot: the pool its block goes back to; a block keeps its own when it changes slots."""
 
@@ -103,6 +109,7 @@ class FlatAllocator:
         other._keys = [list(keys) for keys in self._keys]
         other._starts, other._ends = dict(self._starts), dict(self._ends)
         other._segments = dict(self._segments)
+        other._given_up = set(self._given_up)
         other._places, other._taken, other._homes = list(self._places), list(self._taken), list(self._homes)
         return other
 
@@ -113,13 +120,15 @@ class FlatAllocator:
         """
         sizes, pool_of, optional = self._blocks.sizes, self._blocks.pools, self._blocks.optional
         pools, starts, ends, segments = self._keys, self._starts, self._ends, self._segments
-        places, taken, homes = self._places, self._taken, self._homes
+        places, taken, homes, given_up = self._places, self._taken, self._homes, self._given_up
         least_rest = [1 if is_small else SMALL + 1 for is_small in self._blocks.pool_is_small]
         allocated, peak = self.allocated, self.peak_allocated
         waiting = iter(events[begin:] if begin else events)
         number = length_hint(waiting)
         for event in waiting:
             if event >= 0:
+                if given_up and optional.get(event) in given_up:
+                    continue
                 size, pool = sizes[event], pool_of[event]
                 keys = pools[pool]
                 at = bisect_left(keys, size << ADDRESS_BITS)
@@ -133,6 +142,7 @@ class FlatAllocator:
                     room = self._grow(size)
                     if not room:
                         if event in optional:
+                            given_up.add(optional[event])
                             continue
                         wanted = segment_size(size, self._settings)
                         raise OutOfMemoryError(wanted, self.reserved, allocated, self._limit)
@@ -202,7 +212,7 @@ class FlatAllocator:
     def arrangement(self) -> object:
         """All that later events depend on: free memory, and where each slot's block lies."""
         held = tuple((slot, place) for slot, place in enumerate(self._places) if place >= 0)
-        return tuple(map(tuple, self._keys)), held
+        return tuple(map(tuple, self._keys)), held, frozenset(self._given_up)
 
     def _grow(self, size: int) -> int:
         """A new segment's size, counted as held; 0 where the limit does not allow it, whatever is given back."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tonnage.values import dataclass
 
 MIB = 2**20
 INTERVALS = 16

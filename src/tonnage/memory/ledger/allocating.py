@@ -7,16 +7,19 @@ step cannot know.
 
 One thing it cannot know is how half-precision weights came to the device: made in that format, or made in fp32
 there and cast, which leaves holes that later blocks fall into (a tenth and more of the whole, either way). Both are
-replayed; what is expected lies in the middle, and what is reserved is the larger.
+replayed; what is expected lies in the middle, and what is reserved is the larger. Where the device could not hold the
+weights in fp32, they cannot have been made that way, and only the other is replayed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tonnage.memory.allocator.caching import UNBOUNDED
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
 from tonnage.memory.program import Program, Slots, Stretch
 from tonnage.memory.rehearsing import Rehearsal
+from tonnage.values import dataclass
 
 STEPS = 3
 FINENESS = 1 / 300
@@ -43,9 +46,12 @@ class Unpressed:
 class Passage:
     """One step's way through the allocator: without a limit first, and under limits where that is asked for."""
 
-    def __init__(self, program: Program, *, half_weights: bool = False) -> None:
+    def __init__(
+        self, program: Program, *, half_weights: bool = False, device_bytes: int = UNBOUNDED
+    ) -> None:
         self._small = _most_small(program)
-        ways = [program, _made_in_fp32(program)] if half_weights else [program]
+        has_room = 2 * _weights(program) <= device_bytes
+        ways = [program, _made_in_fp32(program)] if half_weights and has_room else [program]
         self._rehearsals = [Rehearsal(_without_small(way), steps=STEPS) for way in ways]
 
     def freely(self) -> Unpressed:
@@ -95,6 +101,16 @@ def _made_in_fp32(program: Program) -> Program:
     events = wide + cast + others
     first = Stretch(build.name, events, [-1] * len(events), build.empties_cache)
     return Program(program.trace, program.settings, slots, (first, *program.stretches[1:]))
+
+
+def _weights(program: Program) -> int:
+    """Bytes of the weights that are made in the build."""
+    slots = program.slots
+    return sum(
+        slots.sizes[event]
+        for event in program.stretches[0].events
+        if event >= 0 and slots.categories[event] == "parameter"
+    )
 
 
 def _most_small(program: Program) -> int:

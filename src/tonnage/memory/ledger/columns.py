@@ -6,10 +6,10 @@ event is kept as (origin, place): which beginning it counts from, and how far be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tonnage.memory.ledger.turns import GATHERED, Code, Piece
+from tonnage.values import dataclass
 
 CALLS, OWN = 0, 1
 """The first two origins: calls of this piece, blocks of this turn."""
@@ -25,6 +25,7 @@ class Columns:
     origin_of: list[int] = field(default_factory=list)
     place_of: list[int] = field(default_factory=list)
     calls: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """Operation as the shallow run numbers it, phase, place among the modules, thread."""
     sizes: list[int] = field(default_factory=list)
     categories: list[int] = field(default_factory=list)
     labels: list[str | Code] = field(default_factory=list)
@@ -39,12 +40,19 @@ class Columns:
     """Whether its first block is the one whose size is a sum over all layers."""
 
 
-def columns_of(piece: Piece, sweep: int, operation: Callable[[int], int]) -> Columns:
-    """The columns of a piece of this sweep; `operation` numbers operations as the deep run does."""
+def columns_of(piece: Piece, sweep: int) -> Columns:
+    """The columns of a piece of this sweep: worked out once, for however many layers and models it is written."""
+    if piece.columns is None:
+        piece.columns = _columns_of(piece, sweep)
+    found: Columns = piece.columns
+    return found
+
+
+def _columns_of(piece: Piece, sweep: int) -> Columns:
     columns = Columns(list(piece.modules))
     module_at = {code: place for place, code in enumerate(piece.modules)}
     columns.calls = [
-        (operation(number), phase, module_at[module], thread) for number, phase, module, thread in piece.calls
+        (number, phase, module_at[module], thread) for number, phase, module, thread in piece.calls
     ]
     for size, category, label, module, call in piece.blocks:
         columns.sizes.append(size)

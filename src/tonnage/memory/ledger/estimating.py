@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate, Guard, Interval
@@ -103,7 +104,8 @@ def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Progra
 def _passage(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Passage:
     """The step's way through the allocator, so that a bound and the full answer play its first run once."""
     program, _ = _worked_out(shape, recipe, gpu)
-    return Passage(program, half_weights=recipe.precision in ("bf16", "fp16"))
+    is_half = recipe.precision in ("bf16", "fp16")
+    return Passage(program, half_weights=is_half, device_bytes=facts_of(gpu).usable_bytes)
 
 
 def _told(program: Program, told: Told, gpu: GpuType) -> Estimate:

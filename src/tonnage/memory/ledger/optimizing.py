@@ -6,11 +6,12 @@ for-loop ones do not. State appears in the first step and stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tape import OPTIMIZER
 from tonnage.memory.ledger.tensors import Tensor
+from tonnage.values import dataclass
 
 
 @dataclass

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tonnage.memory.ledger.tape import ARRIVAL, OUTSIDE, Part, Tape
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
+from tonnage.values import dataclass
 
 INSIDE = 2
 """Periods of layers inside the shallow model, to compare; its ends come on top."""
@@ -56,6 +57,8 @@ class Piece:
     blocks: list[Code] = field(default_factory=list)
     modules: dict[Code, None] = field(default_factory=dict)
     arrives: int = 0
+    columns: Any = field(default=None, compare=False)
+    """The same as columns, once it has been written for a layer (`ledger.columns`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ the answer says its formula:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.pod import CheckpointWish, LoaderWish, PodWish
 from tonnage.memory.recipe import Parallel, Recipe
@@ -20,6 +18,7 @@ from tonnage.planning.workload.durability import DiesWith
 from tonnage.planning.workload.saving import mount_of
 from tonnage.planning.workload.value import Role, Workload
 from tonnage.spec.run import RunSpec
+from tonnage.values import dataclass
 
 _BYTES = {"bf16": 2, "fp16": 2, "amp-bf16": 4, "amp-fp16": 4, "fp32": 4}
 _STATES = {"adamw": 2, "adamw-fused": 2, "adamw-forloop": 2, "sgdm": 1, "sgd": 0, "adafactor": 0}
@@ -28,8 +27,10 @@ _ADAFACTOR = 0.02
 _BUCKETS = ("s3://", "gs://", "az://", "hf://")
 _ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "TORCH_HOME", "XDG_CACHE_HOME")
-_OFFLOADED = {"none": 0, "optimizer": 16, "all": 18}
-"""Bytes per parameter in host memory: master weights 4, moments 8, gradients 4; and the weights themselves."""
+_OFFLOADED_STATES = 16
+"""Bytes in host memory for each parameter that is trained: master weights 4, moments 8, gradients 4."""
+_OFFLOADED_WEIGHTS = 2
+"""Bytes for every parameter, trained or not, where the weights themselves are offloaded too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class ModelBytes:
     parameters: int
     weights: int
     optimizer: int
+    trained: int
+    """Parameters that are trained; with adapters, those of the adapters."""
 
     @property
     def checkpoint(self) -> int:
@@ -48,10 +51,11 @@ class ModelBytes:
 def model_bytes(parameters: int, recipe: Recipe, trainable: int | None = None) -> ModelBytes:
     """Weights and optimizer states from the number of parameters."""
     width = _BYTES[recipe.precision]
-    states = (parameters if trainable is None else trainable) * width * _STATES[recipe.optimizer]
+    trained = parameters if trainable is None else trainable
+    states = trained * width * _STATES[recipe.optimizer]
     if recipe.optimizer == "adafactor":
-        states = int(parameters * width * _ADAFACTOR)
-    return ModelBytes(parameters, parameters * width, states)
+        states = int(trained * width * _ADAFACTOR)
+    return ModelBytes(parameters, parameters * width, states, trained)
 
 
 def whole_model(estimate: Estimate, recipe: Recipe) -> ModelBytes | None:
@@ -67,7 +71,11 @@ def whole_model(estimate: Estimate, recipe: Recipe) -> ModelBytes | None:
     shards = _weight_shards(parallel)
     weights = own * shards
     optimizer = held.get("optimizer", 0) * (max(shards, _state_shards(parallel)))
-    return ModelBytes(weights // _BYTES[recipe.precision], weights, optimizer)
+    width = _BYTES[recipe.precision]
+    parameters = weights // width
+    states = width * _STATES[recipe.optimizer]
+    is_adapted = recipe.lora_rank is not None and states and optimizer
+    return ModelBytes(parameters, weights, optimizer, optimizer // states if is_adapted else parameters)
 
 
 def pod_wish(
@@ -155,7 +163,10 @@ def _offloaded(model: ModelBytes | None, recipe: Recipe, ranks: int) -> int:
     if model is None or recipe.offload == "none":
         return 0
     shards = max(_state_shards(recipe.parallel), _weight_shards(recipe.parallel))
-    return _OFFLOADED[recipe.offload] * model.parameters * ranks // shards
+    held = _OFFLOADED_STATES * model.trained
+    if recipe.offload == "all":
+        held += _OFFLOADED_WEIGHTS * model.parameters
+    return held * ranks // shards
 
 
 def _largest(estimate: Estimate | None, weights: int) -> int:
