@@ -12,6 +12,8 @@ import click
 
 if TYPE_CHECKING:
     from tonnage.cli.run_planning import Planned
+    from tonnage.running.history import RunRecord
+    from tonnage.store.store import Store
 
 
 @click.command()
@@ -54,6 +56,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     """
     from tonnage.cli.run_planning import plan_run, refuse_what_cannot_run
 
+    if output == "yaml" and not dry_run:
+        raise click.UsageError("-o yaml goes with --dry-run")
     planned = plan_run(run, on=on or context, namespace=namespace, probe=probe)
     if dry_run:
         from tonnage.cli.run_dry import show_dry_run
@@ -63,7 +67,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if output == "text":
         click.echo("\n".join(planned.lines()))
     if not _agreed(planned, yes):
-        click.echo("  nothing was started")
+        click.echo("  nothing was started", err=True)
         return 1
     if not planned.is_here:
         from tonnage.cli.run_cluster import bring_code, check_before
@@ -78,7 +82,7 @@ def _agreed(planned: Planned, yes: bool) -> bool:
     if yes:
         return True
     if sys.stdin.isatty():
-        return click.confirm("  start?", default=True)
+        return click.confirm("  start?", default=True, err=True)
     if planned.is_here:
         return True
     from tonnage.errors import Problem, UsageError
@@ -95,7 +99,7 @@ def _start(planned: Planned, *, detach: bool, output: str) -> int:
     store = open_store()
     record = start(planned, store)
     if detach:
-        click.echo(f"  started; `tonnage watch {record.name}` shows it")
+        _say_started(store, record, output)
         return 0
     code = follow(
         store,
@@ -108,3 +112,14 @@ def _start(planned: Planned, *, detach: bool, output: str) -> int:
 
         show_probe(store, record, output)
     return code
+
+
+def _say_started(store: Store, record: RunRecord, output: str) -> None:
+    if output == "json":
+        import msgspec
+
+        from tonnage.cli.run_viewing import look
+
+        click.echo(msgspec.json.format(msgspec.json.encode(look(store, record.id)), indent=2))
+        return
+    click.echo(f"  started; `tonnage watch {record.name}` shows it")

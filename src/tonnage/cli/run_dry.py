@@ -29,27 +29,11 @@ def show_dry_run(planned: Planned, output: str) -> int:
 
 
 def _here(planned: Planned) -> list[dict[str, Any]]:
-    """The processes of this machine."""
+    """The processes of this machine; variables they only inherit are left out."""
     import os
-    import sys
 
-    from tonnage.local.starting import Setting, nodes_of
-    from tonnage.running.launching import launching_of
-    from tonnage.store.opening import home
+    from tonnage.cli.run_here import rehearsed
 
-    lineage = f"{planned.run.metadata.name}-STARTED"
-    launching = launching_of(
-        planned.plan, planned.run, document="", file=planned.file, folder=str(planned.folder), lineage=lineage
-    )
-    setting = Setting(
-        run_id=0,
-        run=planned.run,
-        launching=launching,
-        home=home(),
-        agent=(sys.executable, "tonnage-agent.pyz", "run", "--"),
-        agent_path="tonnage-agent.pyz",
-        environment=os.environ,
-    )
     return [
         {
             "process": node.index,
@@ -60,7 +44,7 @@ def _here(planned: Planned) -> list[dict[str, Any]]:
                 name: value for name, value in sorted(node.env.items()) if os.environ.get(name) != value
             },
         }
-        for node in nodes_of(setting, 1, launching.first_size)
+        for node in rehearsed(planned)
     ]
 
 

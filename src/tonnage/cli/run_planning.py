@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import DocumentError, Problem, RefusedError
+from tonnage.units import format_bytes
 
 if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
@@ -34,6 +35,8 @@ class Planned:
     """The cluster it was planned for."""
     situation: Situation | None = None
     """What it takes to try changes of the plan."""
+    promised: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of this machine that active runs may still take, by run."""
     has_python: bool = True
     """Whether its image has one, as preflight found."""
     code: Mapping[str, str] = field(default_factory=dict)
@@ -69,15 +72,34 @@ def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) ->
         from tonnage.local.durability import as_on_this_machine
 
         workload = as_on_this_machine(workload)
-    snapshot, against = _where(cluster)
+    promised: dict[str, int] = {}
+    if cluster is None:
+        from tonnage.cli.run_here import promised_memory
+        from tonnage.cli.run_opening import open_store
+
+        promised = promised_memory(open_store())
+    snapshot, against = _where(cluster, sum(promised.values()))
     situation, plan = _plan(workload, snapshot, against)
-    return Planned(file=file, run=run, plan=plan, on=on, probe=probe, snapshot=snapshot, situation=situation)
+    return Planned(
+        promised=promised,
+        file=file,
+        run=run,
+        plan=plan,
+        on=on,
+        probe=probe,
+        snapshot=snapshot,
+        situation=situation,
+    )
 
 
 def refuse_what_cannot_run(planned: Planned) -> None:
     """A plan that does not hold is refused before anything is started, with the change that would do."""
     verdict = planned.plan.verdict
     if verdict.is_good:
+        if planned.is_here:
+            from tonnage.cli.run_here import refuse_what_cannot_start
+
+            refuse_what_cannot_start(planned)
         return
     problems = [
         Problem(
@@ -88,9 +110,22 @@ def refuse_what_cannot_run(planned: Planned) -> None:
         )
         for change in verdict.changes
     ]
-    problems += [Problem(code="RUN-104", what=reason, where=planned.file) for reason in verdict.reasons]
+    problems += [_refusal(planned, reason) for reason in verdict.reasons]
     hint = f"`tonnage plan {planned.file}` shows the whole plan"
     raise RefusedError(*(problems or [Problem(code="RUN-104", what="it does not fit", hint=hint)]))
+
+
+def _refusal(planned: Planned, reason: str) -> Problem:
+    """A reason that no change of the document was found for."""
+    if not planned.is_here:
+        return Problem(code="RUN-104", what=reason, where=planned.file)
+    what = reason.replace("no node is large enough", "this machine has not enough free")
+    hint = "nothing waits on this machine: ask for less, or start it when more is free"
+    if planned.promised:
+        names = ", ".join(planned.promised)
+        more = format_bytes(sum(planned.promised.values()))
+        hint += f" ({names} may still take {more})"
+    return Problem(code="RUN-104", what=what, where=planned.file, hint=hint)
 
 
 def _only_run(workloads: list[Workload], file: str) -> Workload:
@@ -117,12 +152,12 @@ def _cluster(on: str) -> KubeCluster:
     raise UsageError(Problem(code="RUN-120", what=f"nothing can run on {found.target}", hint=hint))
 
 
-def _where(cluster: KubeCluster | None) -> tuple[Snapshot, str]:
+def _where(cluster: KubeCluster | None, promised: int) -> tuple[Snapshot, str]:
     if cluster is None:
         from tonnage.local.machine import NAME, observe_machine
         from tonnage.store.opening import home
 
-        return observe_machine(dt.datetime.now(dt.UTC), home()), NAME
+        return observe_machine(dt.datetime.now(dt.UTC), home(), promised=promised), NAME
     from tonnage.cli.target import Looking
 
     Looking(cluster).announce()

@@ -49,6 +49,11 @@ def planned_lines(plan: Plan) -> list[str]:
                 "safe", f"a checkpoint every {short_time(risk.checkpoints.interval_seconds)} to {risk.place}"
             )
         )
+    budget = plan.workload.run.spec.budget if plan.workload.run is not None else None
+    if budget is not None and plan.cost.per_hour is None:
+        lines.append(
+            _line("note", f"the budget {budget.limit} cannot be kept: no price is known here; deadline can")
+        )
     lines += [_line("note", text) for text in plan.warnings]
     return lines
 

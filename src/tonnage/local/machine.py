@@ -22,14 +22,14 @@ RESERVE = 0.9
 """Part of the free memory a run may ask for: the rest is the desktop's, the page cache's and ours."""
 
 
-def observe_machine(now: dt.datetime, disk: Path) -> Snapshot:
-    """What this machine has, and has free, now."""
+def observe_machine(now: dt.datetime, disk: Path, *, promised: int = 0) -> Snapshot:
+    """What this machine has, and has free, now; `promised` is memory that runs here may still take."""
     shape = _shape(disk)
     manifest = node_from_shape(shape, shape.name)
     manifest["metadata"]["annotations"] = {}
     manifest["metadata"]["labels"].pop("type", None)
     manifest["status"]["allocatable"] |= {
-        "memory": str(usable_memory()),
+        "memory": str(max(usable_memory() - promised, 0)),
         "cpu": str(shape.cpu),
         "ephemeral-storage": str(shape.disk),
     }

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from tonnage.running.observing import MemoryNow, Observation, Progress, Saved
 from tonnage_agent.record import Record
 
-
 _TOLD = ("resumed from ", "ending: ")
 """Beginnings of messages that have a field of their own."""
 

@@ -1,0 +1,78 @@
+"""A run on this machine before it is started: what each process would be, and what is missing for it.
+
+Whatever would make the first attempt fail at once is said while somebody is there to read it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from tonnage.errors import Problem, RefusedError
+
+if TYPE_CHECKING:
+    from tonnage.cli.run_planning import Planned
+    from tonnage.local.starting import Node
+    from tonnage.store.store import Store
+
+
+def rehearsed(planned: Planned) -> list[Node]:
+    """The processes of the first attempt, as they would be started."""
+    from tonnage.local.starting import Setting, nodes_of
+    from tonnage.running.launching import launching_of
+    from tonnage.store.opening import home
+
+    lineage = f"{planned.run.metadata.name}-STARTED"
+    launching = launching_of(
+        planned.plan,
+        planned.run,
+        document="",
+        file=planned.file,
+        folder=str(planned.folder),
+        lineage=lineage,
+        refits=(),
+    )
+    setting = Setting(
+        run_id=0,
+        run=planned.run,
+        launching=launching,
+        home=home(),
+        agent=(sys.executable, "tonnage-agent.pyz", "run", "--"),
+        agent_path="tonnage-agent.pyz",
+        environment=os.environ,
+    )
+    return nodes_of(setting, 1, launching.first_size)
+
+
+def refuse_what_cannot_start(planned: Planned) -> None:
+    """The command, its folder and its secrets are there, or it is said what is not."""
+    for node in rehearsed(planned)[:1]:
+        if not node.cwd.is_dir():
+            what = f"there is no folder {node.cwd}"
+            hint = "code names the folder the command runs in, relative to the document"
+            raise RefusedError(Problem(code="CODE-001", what=what, where="spec.code", hint=hint))
+        program = node.argv[node.argv.index("--") + 1]
+        path = node.env.get("PATH", os.defpath)
+        if shutil.which(program, path=path) is None and not os.access(node.cwd / program, os.X_OK):
+            what = f"there is no program named {program} on this machine"
+            hint = "the command's first word is a program on the PATH, or one in the folder of `code`"
+            raise RefusedError(Problem(code="RUN-113", what=what, where="spec.command", hint=hint))
+
+
+def promised_memory(store: Store) -> dict[str, int]:
+    """Bytes that active runs may still take of this machine, beyond what they hold now."""
+    from tonnage.running.history import HERE
+    from tonnage.supervising.opening import place_of, run_of
+
+    found: dict[str, int] = {}
+    for run in store.runs(active_only=True):
+        attempt = run.current
+        if run.place != HERE or attempt is None or attempt.is_over or attempt.size.memory is None:
+            continue
+        seen = place_of(run, store.folder).observe(attempt.number)
+        held = seen.memory.usage if seen.memory is not None else 0
+        nodes = run_of(run).spec.nodes.low
+        found[run.name] = max(attempt.size.memory - held, 0) * nodes
+    return found
