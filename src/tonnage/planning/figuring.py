@@ -25,7 +25,7 @@ class PodSizer:
     """Answers what a pod needs beside GPU memory; a manifest that does not say what it trains gets no answer."""
 
     def __init__(self, parameters: int | None = None) -> None:
-        self._parameters = parameters
+        self._parameters, self._trained = parameters, parameters
 
     def __call__(self, workload: Workload, setup: Setup | None, estimate: Estimate | None) -> PodFigures:
         if workload.run is None or setup is None:
@@ -33,9 +33,9 @@ class PodSizer:
         recipe = setup.recipe
         model = whole_model(estimate, recipe) if estimate is not None else None
         if model is not None:
-            self._parameters = model.parameters
+            self._parameters, self._trained = model.parameters, model.trained
         elif self._parameters is not None:
-            model = model_bytes(self._parameters, recipe)
+            model = model_bytes(self._parameters, recipe, self._trained)
         wish = pod_wish(workload, recipe, model, estimate)
         needs = pod_needs(wish)
         warnings = list(needs.warnings)

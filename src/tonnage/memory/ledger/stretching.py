@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from tonnage.memory.ledger.columns import Columns, columns_of
+from tonnage.memory.ledger.columns import columns_of
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tape import Tape
 from tonnage.memory.ledger.tensors import Storage, Tensor
@@ -31,7 +31,6 @@ class Stretch:
         self.bases: dict[tuple[int, int], int] = {}
         """The first block of every turn by sweep and layer."""
         self.layer, self.stack, self.sweep = -1, "", 0
-        self.known_columns: dict[int, Columns] = {}
 
     def write(self, template: Template, gathered: Callable[[], int]) -> None:
         """One micro-step; `gathered` tells the size of the block that sums over all layers."""
@@ -89,7 +88,7 @@ class Stretch:
                 yield by_layer[template.source(stack, layer, depth)], layer
 
     def _write(self, piece: Piece, gathered: Callable[[], int]) -> None:
-        tape, columns = self.tape, self._columns(piece)
+        tape, columns, operation = self.tape, columns_of(piece, self.sweep), self._operation
         block_base, call_base = self.bases[self.sweep, self.layer], len(tape.calls)
         modules = [self._module(code) for code in columns.modules]
         bases = [call_base, block_base, *(self._base(code) for code in columns.origins)]
@@ -100,7 +99,8 @@ class Stretch:
         tape.block_modules += [modules[place] for place in columns.block_modules]
         tape.block_calls += [call_base + call if call >= 0 else -1 for call in columns.block_calls]
         tape.calls += [
-            (operation, phase, modules[place], thread) for operation, phase, place, thread in columns.calls
+            (operation(number), phase, modules[place], thread)
+            for number, phase, place, thread in columns.calls
         ]
         tape.kinds += piece.kinds
         tape.arguments += [
@@ -113,13 +113,6 @@ class Stretch:
         if piece.arrives:
             _, tape.phase, tape.module, tape.thread = tape.calls[-1]
             self.machine.gradient_arrives(piece.arrives)
-
-    def _columns(self, piece: Piece) -> Columns:
-        """A piece is written for many layers: what is the same for all is worked out for the first."""
-        found = self.known_columns.get(id(piece))
-        if found is None:
-            found = self.known_columns[id(piece)] = columns_of(piece, self.sweep, self._operation)
-        return found
 
     def _base(self, code: Code) -> int:
         """The first block of another turn: of no layer, or of one named relative to this."""
