@@ -37,7 +37,7 @@ PULLING_SECONDS = 15.0
 SMALL = {"cpu": "100m", "memory": "128Mi"}
 KEPT_OF_POD = (
     "initContainers", "volumes", "tolerations", "imagePullSecrets", "serviceAccountName", "securityContext",
-    "automountServiceAccountToken", "priorityClassName",
+    "automountServiceAccountToken",  # no priority class: it may not exist before the run has made it
 )  # fmt: skip
 KEPT_OF_CONTAINER = ("name", "image", "volumeMounts", "securityContext", "workingDir")
 _NO_PYTHON = ("executable file not found", "no such file or directory")
