@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tonnage.errors import ForbiddenError, TonnageError
@@ -23,6 +23,8 @@ LONGEST_SECONDS = 30.0
 """Between two tries of a pod that does not answer: the wait doubles up to this."""
 MOST_AT_ONCE = 8
 """Pods asked in one look: in a large gang they take turns."""
+SAMPLES_SECONDS = 3.0
+"""Between two looks at a pod's samples: it keeps the last two minutes of them."""
 PATIENCE = 3
 """After so many silent tries steps are read from the log."""
 LOG_LINES = 50
@@ -35,6 +37,7 @@ class Agents:
         self._api, self._port = api, port
         self._due: dict[str, float] = {}
         self._silent: dict[str, int] = {}
+        self._sampled: dict[str, float] = {}
         self._forbidden = False
         self.note = ""
 
@@ -51,14 +54,23 @@ class Agents:
                 memory.hear(reading.uid_of(pod), final)
         return [found for pod in pods if (found := memory.record(reading.uid_of(pod))) is not None]
 
-    def samples(self, pod: Mapping[str, Any]) -> list[str]:
-        """The newest samples as lines; none where the agent cannot be asked."""
-        if self._forbidden or self._silent.get(reading.uid_of(pod)) or not reading.is_running(pod):
-            return []
-        try:
-            return self._api.from_agent(reading.name_of(pod), self._port, "samples").splitlines()
-        except TonnageError:
-            return []
+    def samples(self, pods: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], str]]:
+        """The newest samples as lines, each with its pod; agents that cannot be asked have none."""
+        due = [pod for pod in pods if self._gives_samples(pod)]
+        due.sort(key=lambda pod: self._sampled.get(reading.uid_of(pod), 0.0))
+        for pod in due[:MOST_AT_ONCE]:
+            self._sampled[reading.uid_of(pod)] = time.monotonic() + SAMPLES_SECONDS
+            try:
+                text = self._api.from_agent(reading.name_of(pod), self._port, "samples")
+            except TonnageError:
+                continue
+            for line in text.splitlines():
+                yield pod, line
+
+    def _gives_samples(self, pod: Mapping[str, Any]) -> bool:
+        uid = reading.uid_of(pod)
+        is_due = time.monotonic() >= self._sampled.get(uid, 0.0)
+        return is_due and reading.is_running(pod) and not self._forbidden and not self._silent.get(uid)
 
     def _is_due(self, pod: Mapping[str, Any]) -> bool:
         return reading.is_running(pod) and time.monotonic() >= self._due.get(reading.uid_of(pod), 0.0)

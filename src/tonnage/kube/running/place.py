@@ -135,6 +135,7 @@ class KubePlace:
         gatherer = Gatherer(self._api, memory, self._setting.nodes)
         seen = look(self._api, self._setting, number)
         memory.see(seen.pods)
+        memory.flush()
         kept = gatherer.kept()
         if seen.is_absent and not memory.pods and kept is not None:
             return kept
@@ -161,15 +162,14 @@ class KubePlace:
 
     def samples(self, number: int, after: Mapping[int, float]) -> Sequence[tuple[int, Sample]]:
         found = []
-        for pod in self._memory(number).pods.values():
+        for pod, line in self._agents.samples(self._memory(number).pods.values()):
             index = reading.index_of(pod, self._setting.nodes)
-            for line in self._agents.samples(pod):
-                try:
-                    sample = parse_sample(line)
-                except NotASampleError:
-                    continue
-                if sample.when > after.get(index, 0.0):
-                    found.append((index, sample))
+            try:
+                sample = parse_sample(line)
+            except NotASampleError:
+                continue
+            if sample.when > after.get(index, 0.0):
+                found.append((index, sample))
         return found
 
     def logs(self, number: int, *, node: int | None = None, tail: int | None = None) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 from tonnage.kube.running import reading
 
 PODS, RECORDS, EVIDENCE, LOGS = "pods.json", "records.json", "evidence.json", "logs.json"
+WRITE_SECONDS = 2.0
+"""Between two writes of what agents say: a large gang says much, and the newest is what counts."""
 _MANAGED = ("managedFields",)
 
 
@@ -27,6 +30,7 @@ class Memory:
         self._lock = threading.Lock()
         self._pods: dict[str, dict[str, Any]] = _read(folder / PODS)
         self._records: dict[str, dict[str, Any]] = _read(folder / RECORDS)
+        self._written = -WRITE_SECONDS
 
     @property
     def pods(self) -> dict[str, dict[str, Any]]:
@@ -52,11 +56,17 @@ class Memory:
             return self._records.get(uid)
 
     def hear(self, uid: str, record: Mapping[str, Any]) -> None:
-        """Keep what an agent said."""
+        """Keep what an agent said; written down every few seconds, and when `flush` is called."""
         with self._lock:
-            if self._records.get(uid) == record:
-                return
             self._records[uid] = dict(record)
+            is_due = time.monotonic() - self._written >= WRITE_SECONDS
+        if is_due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write down what was heard."""
+        with self._lock:
+            self._written = time.monotonic()
             write(self.folder / RECORDS, self._records)
 
 
