@@ -160,3 +160,28 @@ def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.delenv("TONNAGE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert home() == tmp_path / "tonnage"
+
+
+def test_a_name_means_its_active_run_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = store.create("bert", "", Launching(document="a"), NOW)
+    store.set_state(first.id, "stopped", "", NOW)
+    second = store.create("bert", "", Launching(document="b"), NOW)
+    with pytest.raises(RefusedError) as refused:
+        store.reopen(first.id)
+    assert refused.value.problem.code == "RUN-101"
+    store.set_state(second.id, "stopped", "", NOW)
+    store.reopen(first.id)
+    store.amend(first.id, Launching(document="c"))
+    found = store.find("bert")
+    assert found is not None
+    assert (found.id, found.launching.document) == (first.id, "c")
+
+
+def test_what_ended_before_a_moment_is_not_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = store.create("bert", "", Launching(document=""), NOW)
+    store.samples.add(run.id, 1, 0, "memory", [(10.0, 1), (11.0, 2)])
+    store.samples.add(run.id, 1, 0, "memory", [(20.0, 3)])
+    assert store.samples.series(run.id, 1, 0, "memory", after=11.0) == [(20.0, 3)]
+    assert len(store.samples.series(run.id, 1, 0, "memory")) == 3

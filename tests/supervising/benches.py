@@ -56,7 +56,13 @@ class Bench:
         environment = {**os.environ, "TONNAGE_HOME": str(self.home), "NO_COLOR": "1", "COLUMNS": "160", **env}
         command = [sys.executable, "-m", "tonnage", *words]
         return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=120, check=False, cwd=self.folder
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=self.folder,
         )
 
     def seen(self, name: str) -> dict[str, Any]:

@@ -89,7 +89,11 @@ def test_a_stop_is_told_in_two_lines_and_resumed_from_what_was_saved(bench: Benc
 )
 def test_what_could_not_start_is_refused_and_leaves_no_run(bench: Bench, line: str, code: str) -> None:
     path = bench.write("never")
-    kept = [each for each in path.read_text().splitlines() if not each.strip().startswith(line.split()[0])]
+    kept = [
+        each
+        for each in path.read_text().splitlines()
+        if not each.strip().startswith(line.split(maxsplit=1)[0])
+    ]
     path.write_text("\n".join([*kept, f"  {line}", ""]))
     refused = bench.tonnage("run", str(path))
     assert (refused.returncode, code in refused.stderr) == (1, True), refused.stdout + refused.stderr
