@@ -28,6 +28,7 @@ from tonnage_agent.contract import RECORD_FILE, attempt_folder
 Object = dict[str, Any]
 IMAGE = "local/python:3"
 CLAIM = "ckpt"
+SPOT_LABEL = "karpenter.sh/capacity-type"
 
 
 @dataclass
@@ -37,6 +38,8 @@ class NodesBench(Bench):
     sandbox: Sandbox = field(kw_only=True)
     namespace: str = field(kw_only=True)
     name: str = "survivor"
+    is_spot: bool = False
+    """Whether both nodes are spot capacity for the time of this case."""
     seconds: float = 240.0
     _restoring: list[Callable[[], object]] = field(default_factory=list, repr=False)
 
@@ -48,6 +51,8 @@ class NodesBench(Bench):
         self.volume.chmod(0o777)
         for item in self._objects():
             self.sandbox.api.create(item)
+        if self.is_spot:
+            self.kubectl("label", "nodes", "-l", "tonnage.dev/real-node", f"{SPOT_LABEL}=spot")
 
     def _objects(self) -> Iterator[Object]:
         name = f"{self.namespace}-{CLAIM}"
@@ -217,6 +222,8 @@ class NodesBench(Bench):
             who.signal(signal.SIGKILL)
         if self._store is not None:
             self._store.close()
+        if self.is_spot:
+            self.kubectl("label", "nodes", "-l", "tonnage.dev/real-node", f"{SPOT_LABEL}-", check=False)
         self.kubectl("delete", "namespace", self.namespace, "--wait=false", check=False)
         self.kubectl("delete", "pv", f"{self.namespace}-{CLAIM}", "--wait=false", check=False)
         self.kubectl("delete", "pods", "-n", self.namespace, "--all", "--force", "--wait=false", check=False)

@@ -33,14 +33,13 @@ def sample(seed: int) -> list[NodesPlan]:
 
 
 def deaths(chance: random.Random, rounds: int = 2) -> Iterator[NodesPlan]:
-    """Every injury, shuffled, a few to each training."""
-    deck: list[str] = []
+    """Every injury, shuffled, a few to each training; on spot nodes whatever ends a node is a reclaim."""
+    spot = [kind for kind in INJURIES if kind.startswith("spot")]
     for _ in range(rounds):
-        kinds = list(INJURIES)
-        chance.shuffle(kinds)
-        deck += kinds
-    for index in range(0, len(deck), PER_CASE):
-        yield death(deck[index : index + PER_CASE], 0)
+        for kinds in (spot, [kind for kind in INJURIES if kind not in spot]):
+            chance.shuffle(kinds)
+            for index in range(0, len(kinds), PER_CASE):
+                yield death(kinds[index : index + PER_CASE], 0)
 
 
 def death(kinds: list[str], seed: int) -> NodesPlan:

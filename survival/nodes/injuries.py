@@ -11,11 +11,10 @@ from typing import Any
 from survival.case import Injury
 from survival.machine import injuries as local
 from survival.machine.bench import NotSeenError
-from survival.nodes.bench import NodesBench, is_ready
+from survival.nodes.bench import SPOT_LABEL, NodesBench, is_ready
 from tonnage.sandbox import realnode
 
 Inflict = Callable[[NodesBench, int, random.Random], Injury]
-SPOT_LABEL = "karpenter.sh/capacity-type"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 NOTICE = {"spot-120s": 6.0, "spot-30s": 2.0}
 """Seconds from the notice to the node's end: what clouds give, a twentieth of it."""
@@ -106,9 +105,7 @@ def spot(kind: str) -> Inflict:
 
     def inflict(bench: NodesBench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
         node = bench.node_of(attempt)
-        bench.kubectl("label", "node", node.name, f"{SPOT_LABEL}=spot", "--overwrite")
         bench.later(lambda: _restore(bench, node.name))
-        time.sleep(1.5)  # who decides has seen that this is a spot node
         when, seconds = time.time(), NOTICE.get(kind, 0.0)
         if seconds:
             bench.kubectl("cordon", node.name)
@@ -142,7 +139,8 @@ def _restore(bench: NodesBench, name: str) -> None:
     node = realnode.node_called(bench.sandbox, name)
     realnode.reboot(bench.sandbox, node)
     bench.kubectl("taint", "node", name, "node.kubernetes.io/out-of-service-", check=False)
-    bench.kubectl("label", "node", name, f"{SPOT_LABEL}-", check=False)
+    if bench.is_spot:
+        bench.kubectl("label", "node", name, f"{SPOT_LABEL}=spot", "--overwrite")
     bench.kubectl("uncordon", name, check=False)
     bench.wait_node(name, is_ready)
 

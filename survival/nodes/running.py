@@ -57,6 +57,7 @@ def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespac
     )
     with tempfile.TemporaryDirectory(prefix="survival-nodes-", ignore_cleanup_errors=True) as made:
         bench = NodesBench(Path(made), sandbox=sandbox, namespace=namespace)
+        bench.is_spot = any(kind.startswith("spot") for kind in plan.kinds)
         try:
             bench.prepare()
             reference = _reference(plan, references)

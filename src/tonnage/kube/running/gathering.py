@@ -55,7 +55,8 @@ class Gatherer:
             records=self._records(pods),
             job_conditions=self._job_conditions(look, pods.values()),
             node_conditions={name: reading.conditions(node) for name, node in known.items()},
-            node_is_spot={name: is_spot(decode_object(node, Node)) for name, node in known.items()},
+            node_is_spot=self.memory.spot
+            | {name: is_spot(decode_object(node, Node)) for name, node in known.items()},
             gone_nodes=tuple(gone),
             missing=tuple(missing),
         )

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from tonnage.cluster.objects.node import Node
 from tonnage.cluster.port import Target
+from tonnage.cost.pricing import is_spot
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.errors import TonnageError
 from tonnage.kube.client import KubeClient
+from tonnage.kube.decoding import decode_object
 from tonnage.kube.failing import Asked
 from tonnage.kube.running import reading, states
 from tonnage.kube.running.api import Object, Ref, RunApi
@@ -69,6 +73,7 @@ class KubePlace:
         self._memories: dict[int, Memory] = {}
         self._watch: PodWatch | None = None
         self._adopted: set[int] = set()
+        self._asked: set[str] = set()
         self._held: tuple[float, str] = (-EVENT_SECONDS, "")
         self._kept = ""
 
@@ -111,6 +116,7 @@ class KubePlace:
         memory = self._memory(number)
         memory.see(seen.pods)
         if self._acts:
+            self._know_nodes(seen, memory)
             seen = self._tend(number, seen, memory)
         state = states.state_of(seen, is_queued=bool(self._setting.facts.queue))
         if state == "absent":
@@ -254,6 +260,16 @@ class KubePlace:
             return seen
         suspend(self._api, self._setting, number, "a pod was lost")
         return look(self._api, self._setting, number)
+
+    def _know_nodes(self, seen: Look, memory: Memory) -> None:
+        """Learn once what each node is, while it is there to be asked."""
+        for name in states.nodes_of(seen.living):
+            if name in memory.spot or name in self._asked:
+                continue
+            self._asked.add(name)
+            with suppress(TonnageError):  # not everybody may read nodes
+                if (node := self._api.node(name)) is not None:
+                    memory.know_node(name, is_spot=is_spot(decode_object(node, Node)))
 
     def _told_by_agents(self, seen: Look, memory: Memory) -> Observation:
         """Of the pods that are there; else what the last ones said."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from tonnage.kube.running import reading
 
-PODS, RECORDS, EVIDENCE, LOGS = "pods.json", "records.json", "evidence.json", "logs.json"
+PODS, RECORDS, EVIDENCE, LOGS, NODES = "pods.json", "records.json", "evidence.json", "logs.json", "nodes.json"
 WRITE_SECONDS = 2.0
 """Between two writes of what agents say: a large gang says much, and the newest is what counts."""
 _MANAGED = ("managedFields",)
@@ -30,6 +30,7 @@ class Memory:
         self._lock = threading.Lock()
         self._pods: dict[str, dict[str, Any]] = _read(folder / PODS)
         self._records: dict[str, dict[str, Any]] = _read(folder / RECORDS)
+        self._spot: dict[str, Any] = _read(folder / NODES)
         self._written = -WRITE_SECONDS
 
     @property
@@ -50,6 +51,19 @@ class Memory:
                     changed = True
             if changed:
                 write(self.folder / PODS, self._pods)
+
+    @property
+    def spot(self) -> dict[str, bool]:
+        """Which nodes were spot capacity: one that the cloud took back cannot be asked any more."""
+        with self._lock:
+            return {name: bool(value) for name, value in self._spot.items()}
+
+    def know_node(self, name: str, *, is_spot: bool) -> None:
+        """Keep what a node is, once."""
+        with self._lock:
+            if name not in self._spot:
+                self._spot[name] = is_spot
+                write(self.folder / NODES, self._spot)
 
     def record(self, uid: str) -> dict[str, Any] | None:
         with self._lock:
