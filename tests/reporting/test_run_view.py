@@ -76,6 +76,13 @@ def test_the_cost_at_the_end_follows_from_the_pace() -> None:
     assert view.budget == 10
 
 
+def test_what_an_earlier_attempt_saved_is_safe_before_the_next_one_saves() -> None:
+    first = an_attempt(ending=Ending(when=ago(5), cause="host_oom", step=72, safe_step=69))
+    second = Attempt(number=2, size=Size(), created=NOW)
+    view = view_run(a_run(first, second), Observation(state="starting"), NOW)
+    assert (view.safe_step, view.safe_since) == (69, None)
+
+
 def test_a_run_that_is_over_is_told_from_its_history() -> None:
     ending = Ending(when=ago(5), cause="stopped", step=31, safe_step=30)
     view = view_run(a_run(an_attempt(ending=ending), state="stopped"), None, NOW, limits=Limits(steps=100))

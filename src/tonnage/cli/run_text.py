@@ -178,8 +178,9 @@ def _money(view: RunView, now: dt.datetime) -> list[str]:
         money += f" of about {dollars(view.expected_cost)}" if view.expected_cost is not None else ""
         money += f", budget {dollars(view.budget)}" if view.budget is not None else ""
         parts.insert(0, money)
-    if view.safe_step is not None and view.safe_since is not None:
-        parts.append(f"safe up to step {view.safe_step:,} ({format_age(now - view.safe_since)} ago)")
+    if view.safe_step is not None:
+        ago = "" if view.safe_since is None else f" ({format_age(now - view.safe_since)} ago)"
+        parts.append(f"safe up to step {view.safe_step:,}{ago}")
     else:
         parts.append("no checkpoint yet")
     return parts

@@ -125,7 +125,7 @@ class Supervisor:
             changed = replace(changed, from_step=seen.resumed_from)
             if text := resumed_line(changed):
                 self.store.tell(run.id, now, text, key=f"resumed-{attempt.number}", kind="resume")
-        for text in seen.notes:
+        for text in seen.notes if seen.state != "ended" else ():  # an end is told by its finding
             # Once for each attempt, whatever the figures in it: a loss that is not a number is told at every step.
             self.store.tell(
                 run.id, now, text, key=f"note-{attempt.number}-{_FIGURES.sub('#', text)}", kind="wait"

@@ -144,7 +144,7 @@ def view_run(
         memory=_memory(observation.memory if observation else None, course, needed),
         gpu_memory=_memory(observation.gpu_memory if observation else None, (), ()),
         gpu_activity=observation.gpu_activity if observation else None,
-        safe_step=saved.step if saved else ending.safe_step if ending else None,
+        safe_step=saved.step if saved else _saved_before(run),
         safe_since=saved.when if saved else None,
         ran_seconds=ran,
         spent=spent,
@@ -156,6 +156,12 @@ def view_run(
         attempts=tuple(_attempt(one) for one in run.attempts),
         moments=tuple(moments),
     )
+
+
+def _saved_before(run: RunRecord) -> int | None:
+    """The newest step that an attempt which is over has saved."""
+    known = [one.ending.safe_step for one in run.attempts if one.ending and one.ending.safe_step is not None]
+    return max(known, default=None)
 
 
 def seconds_of(attempt: Attempt, now: dt.datetime) -> float:
