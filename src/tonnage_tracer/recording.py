@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from . import streams, triton_kernels
+from . import allocator_environment, streams, triton_kernels
 from .blocks import KINDS
 from .compiling import compiling
 from .disguises import disguised
@@ -230,11 +230,12 @@ def settings() -> dict[str, str]:
         ("float32_matmul_precision", torch.get_float32_matmul_precision()),
         ("deterministic_algorithms", torch.are_deterministic_algorithms_enabled()),
     ]
-    wanted = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING",
-              "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE", "CUDA_MODULE_LOADING")  # fmt: skip
+    wanted = ("PYTORCH_NO_CUDA_MEMORY_CACHING", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE",
+              "CUDA_MODULE_LOADING")  # fmt: skip
     return {
         **{name: str(value) for name, value in names},
         **{name: os.environ[name] for name in wanted if name in os.environ},
+        **allocator_environment.heard(),
     }
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import allocator_environment
 from .failing import CannotRecord
 
 
@@ -41,7 +42,8 @@ def _run(path: Path) -> Any:
         raise CannotRecord("not-python", f"{path.name} is not a Python file.", "Its name must end in .py.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    with allocator_environment.listening():
+        spec.loader.exec_module(module)
     return module
 
 

@@ -31,7 +31,7 @@ def programs(draw: st.DrawFn) -> Program:
             else:
                 slot = slots.add(draw(sizes), draw(st.sampled_from([0, 0, 0, 7])), "temporary", -1)
                 if draw(st.integers(0, 9)) == 0:
-                    slots.optional.add(slot)
+                    slots.optional[slot] = 0
                 alive.append(slot)
                 events.append(slot)
         stretches.append(Stretch(name, events, [-1] * len(events), draw(st.integers(0, 5)) == 0))
@@ -71,3 +71,20 @@ def outcome(program: Program, limit: int) -> Outcome | None:
         return replay(program, limit=limit)
     except OutOfMemoryError:
         return None
+
+
+def test_a_plan_that_found_no_room_is_not_tried_again() -> None:
+    """The second call of the same operation would have room for its workspace, and does without all the same."""
+    slots = Slots()
+    mib = 1 << 20
+    large = slots.add(60 * mib, 0, "temporary", -1)
+    first, second = (slots.add(50 * mib, 0, "temporary", -1) for _ in range(2))
+    slots.optional.update({first: 0, second: 0})
+    events = [large, first, ~first, ~large, second, ~second]
+    stretch = Stretch("step 0", events, [-1] * len(events))
+    program = Program(a_trained_mlp(), AllocatorSettings(), slots, (stretch,))
+    outcome = Rehearsal(program, steps=1).under(100 * mib)
+    assert outcome is not None
+    assert outcome.peak_allocated == 60 * mib
+    assert outcome == replay(program, limit=100 * mib, steps=1)
+    assert outcome.retries == 1

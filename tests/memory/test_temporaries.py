@@ -370,3 +370,53 @@ def test_workspaces_of_recurrent_layers_are_near_what_was_seen(kind, layers, bot
 def test_every_rule_says_its_evidence(name: str):
     text = f"{RULES[name].__doc__} {__import__(RULES[name].__module__, fromlist=['x']).__doc__}"
     assert any(word in text for word in ("measured", "source", "Reduce.cuh")), name
+
+
+@pytest.mark.parametrize(
+    ("count", "channels", "side", "dtype", "measured"),
+    [
+        # Few channels and few large images: copies and sums as any other kernel's.
+        (16, 64, 128, "float32", 129.94),
+        (8, 64, 256, "float32", 257.94),
+        (8, 32, 200, "bfloat16", 39.28),
+        # More channels, or more images: a partial sum per image.
+        (64, 64, 128, "float32", 1.0),
+        (16, 128, 128, "float32", 1.0),
+        (16, 32, 200, "bfloat16", 0.0625),
+    ],
+)
+def test_a_pointwise_weight_s_gradient_copies_few_large_images(
+    count, channels, side, dtype: str, measured: float
+):
+    image, weight = (
+        a_tensor(count, channels, side, side, dtype=dtype),
+        a_tensor(channels, channels, 1, 1, dtype=dtype),
+    )
+    (found,) = temporaries_of(a_gradient(image, weight, image, weight), H200)
+    assert found.size / MIB == pytest.approx(measured, rel=0.005)
+
+
+def test_images_of_few_channels_are_padded_to_eight_in_half_precision():
+    image, weight, made = (
+        a_tensor(*shape, dtype="bfloat16") for shape in ((32, 4, 224, 224), (32, 4, 3, 3), (32, 32, 224, 224))
+    )
+    assert sizes(a_convolution(image, weight, made)) == [pytest.approx(122.5 * MIB, rel=0.001)]
+
+
+def test_copies_that_fill_their_blocks_need_the_next_one_for_what_lies_beside_them():
+    image, weight = a_tensor(8, 64, 4096, dtype="float16"), a_tensor(64, 64, 2, dtype="float16")
+    made = a_tensor(8, 64, 4097, dtype="float16")
+    (copied,) = sizes(a_convolution(image, weight, made))
+    assert -(-copied // 512) == -(-8_406_163 // 512)  # as measured
+
+
+@pytest.mark.parametrize(
+    ("count", "measured"), [(16384, 270_847), (65536, 1_068_543), (400_000, 6_493_696), (1 << 20, 17_017_343)]
+)
+def test_sorting_the_indices_of_an_indexed_sum_takes_scratch_that_grows_with_them(count: int, measured: int):
+    values, target = a_tensor(count, 64), a_tensor(count, 64)
+    indices = a_tensor(count, dtype="int64")
+    found = temporaries_of(
+        an_operation("aten.index_put_.default", [target, indices, values], [target], accumulate=True), H200
+    )
+    assert found[-1].size == pytest.approx(measured, rel=0.002)

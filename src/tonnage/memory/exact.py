@@ -36,7 +36,7 @@ def exact_estimate(trace: Trace, gpu: GpuType, *, step_seconds: Interval | None 
     program = program_of(trace, device_of(gpu, trace.settings))
     repetition = repetition_of(program)
     found = profile(program, repetition)
-    cap = smallest_cap(program, found.peak_allocated, found.peak_reserved, repetition)
+    cap = _cap(program, found.peak_allocated, found.peak_reserved, repetition)
     outside = outside_parts(trace, gpu)
     outside_bytes = sum(part.bytes for part in outside)
     return Estimate(
@@ -58,6 +58,13 @@ def exact_estimate(trace: Trace, gpu: GpuType, *, step_seconds: Interval | None 
         samples=found.samples,
         timeline=found.timeline,
     )
+
+
+def _cap(program: Program, peak_allocated: int, peak_reserved: int, repetition: Repetition | None) -> Cap:
+    """The smallest cap; all that is reserved where CUDA graphs are recorded, because their pools give nothing back."""
+    if any(note.code == "compile-cuda-graphs" for note in program.trace.notes):
+        return Cap(peak_reserved, retries=0, tried=0)
+    return smallest_cap(program, peak_allocated, peak_reserved, repetition)
 
 
 def _notes(program: Program, repetition: Repetition | None, cap: Cap) -> tuple[str, ...]:
