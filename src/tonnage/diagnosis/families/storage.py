@@ -28,6 +28,15 @@ def _volume(read: Reading) -> Sign | None:
     return with_code(read.sign, "MEM-07", 0.93) if _MEMORY_VOLUME.search(read.found[1]) else read.sign
 
 
+def _never_started(read: Reading) -> Sign | None:
+    """A mount that failed at first and came is told by an event; the pod that then ran did not end of it."""
+    if read.statement.kind != "event":
+        return read.sign
+    pod = next((pod for pod in read.view.evidence.pods if pod.index == read.statement.node), None)
+    ran = pod is not None and any(end.started is not None for end in pod.containers if not end.is_init)
+    return None if ran else read.sign
+
+
 def _not_a_write(read: Reading) -> Sign | None:
     """A save that could not be written is told by the rules of full disks."""
     return None if "write(): fd" in read.statement.text else read.sign
@@ -75,6 +84,7 @@ FAMILY = Family(
             r"mount\.nfs: ",
             r"FailedMapVolume",
             r"MountVolume\.SetUp failed for volume .*(?:rpc error|mount failed|timed out|exit status|nfs|csi)",
+            weigh=_never_started,
         ),
         rule(
             "STO-02",
