@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,20 +89,24 @@ def test_a_run_is_found_on_its_cluster_and_taken_up_by_another_machine(
     second.close()
 
 
-def test_a_run_of_the_same_name_replaces_what_an_earlier_one_left(bench: KubeBench) -> None:
+def test_a_run_of_the_same_name_replaces_what_an_earlier_one_left_and_nothing_that_lives(
+    bench: KubeBench,
+) -> None:
     bench.run(counting())
     setting = bench._setting
     assert setting is not None
-    KubePlace(bench.client, setting).launch(1, Size(memory=64 * MIB), resume=False)
-    later = replace(setting, launching=replace(setting.launching, lineage="bench-2"))
-    place = KubePlace(bench.client, later)
+    first = KubePlace(bench.client, setting)
+    first.launch(1, Size(memory=64 * MIB), resume=False)
+    place = KubePlace(bench.client, replace(setting, launching=replace(setting.launching, lineage="bench-2")))
     assert place.observe(1).state == "absent"
-    for _ in range(60):
+    with pytest.raises(RefusedError, match="another run named bench is alive"):
         place.launch(1, Size(memory=64 * MIB), resume=False)
-        if place.observe(1).state != "absent":
-            break
-        import time
-
+    first.stop(1, 0)
+    give_up = time.monotonic() + 30
+    while place.observe(1).state == "absent":
+        assert time.monotonic() < give_up
+        with suppress(RefusedError):  # while its pod goes
+            place.launch(1, Size(memory=64 * MIB), resume=False)
         time.sleep(0.5)
     [job] = bench.api.objects("batch/v1", "Job")
     assert job["metadata"]["labels"]["tonnage.dev/lineage"] == "bench-2"

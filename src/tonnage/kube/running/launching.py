@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.errors import ForbiddenError, TonnageError
+from tonnage.errors import ForbiddenError, Problem, RefusedError, TonnageError
 from tonnage.kube.running import reading
 from tonnage.kube.running.api import Object, Ref, RunApi
 from tonnage.kube.running.looking import OVER, Look, is_foreign, workload_ref
@@ -40,6 +40,9 @@ class Launcher:
         ref = workload_ref(self.setting, number)
         existing = self.api.get(ref)
         if existing is not None and is_foreign(existing, self.setting):
+            found = Look(existing)
+            if not (found.is_finished or found.marked_over or found.is_suspended):
+                raise self._alive(reading.name_of(existing))
             self.api.delete(ref, propagation="Foreground")
             return False
         if existing is None and not self._is_alone(number):
@@ -133,7 +136,18 @@ class Launcher:
         if earlier.isdecimal() and labels.get(LINEAGE) == self.setting.launching.lineage:
             suspend(self.api, self.setting, int(earlier), "another attempt was started")
         else:
-            self.api.delete(Ref("v1", "Pod", reading.name_of(pod)))
+            raise self._alive(f"pod {reading.name_of(pod)}")
+
+    def _alive(self, what: str) -> RefusedError:
+        """Somebody else's run of this name: two would write to the same places."""
+        name, place = self.setting.run.metadata.name, self.setting.namespace
+        return RefusedError(
+            Problem(
+                code="RUN-121",
+                what=f"another run named {name} is alive in namespace {place}: {what}",
+                hint="`tonnage ps --on` says who keeps it alive; stop it there, or give this one another name",
+            )
+        )
 
     def _is_on_lost_node(self, pod: Mapping[str, Any]) -> bool:
         """A pod on a node that is gone cannot be waited for: nobody is left to end it."""
