@@ -117,6 +117,42 @@ def test_what_nothing_frees_grows_with_every_step():
     assert replay(made, steps=5).peak_allocated == 250 * MIB
 
 
+def buckets_made_anew(*sizes: int, leak: int = 0):
+    """DDP: two buckets of the build are cut anew, once, when the first step has shown the order of the gradients."""
+    builder = TraceBuilder()
+    builder.mark("build")
+    first = [builder.make(size * MIB, "temporary") for size in (20, 80)]
+    builder.mark("step 0")
+    builder.mark("step 1")
+    builder.free(*first)
+    for size in sizes:
+        builder.make(size * MIB)
+    if leak:
+        builder.make(leak * MIB, name="aten.clone.default")
+    return program(builder.build())
+
+
+@pytest.mark.parametrize("sizes", [(60, 40), (100,), (24, 26, 50)])
+def test_what_takes_the_place_of_what_the_build_made_is_made_once(sizes):
+    made = buckets_made_anew(*sizes)
+    repetition = repetition_of(made)
+    assert repetition is not None
+    assert repetition.grows_by == 0
+    assert replay(made, steps=5).peak_allocated == 100 * MIB
+
+
+def test_a_leak_beside_it_still_grows():
+    repetition = repetition_of(buckets_made_anew(60, 40, leak=7))
+    assert repetition is not None
+    assert repetition.grows_by == 7 * MIB
+
+
+def test_more_than_the_build_had_made_is_growth():
+    repetition = repetition_of(buckets_made_anew(150))
+    assert repetition is not None
+    assert repetition.grows_by == 150 * MIB
+
+
 def test_a_step_that_changes_nothing_any_more_is_not_replayed_again():
     assert replay(program(a_trained_mlp()), steps=1000).steps < 10
 

@@ -7,8 +7,9 @@ last traced step is replayed under the same slots. Two things must be seen to be
 old loss) and leaves blocks of its own behind. Each block left is paired with the one freed in its stead (same size,
 category and operation, in order of making), and takes its slot before the next repetition.
 
-*Blocks made once.* What is left and has no partner is state that appeared in this step (then it is not made
-again), or memory that grows with every step (then it is, and the run really grows; a note says so).
+*Blocks made once.* What is left and has no partner is state that appeared in this step, or was made in the stead of
+what the build had made (DDP makes its buckets anew once it has seen in which order gradients come): then it is not
+made again. Or it is memory that grows with every step: then it is, and the run really grows; a note says so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tonnage.memory.program import Program, Slots, Stretch
 from tonnage.values import dataclass
 
 STATE = frozenset({"parameter", "buffer", "optimizer", "gradient", "workspace", "input"})
+REBUILT_WITHIN = 0.01
+"""The same content cut into other blocks rounds to a little more or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,10 @@ def repetition_of(program: Program) -> Repetition | None:
             else:
                 freed[~event] = None
     moves, unmatched = _pairs(slots, program, list(made), list(freed))
+    built = {event for stretch in program.stretches if not stretch.is_step for event in stretch.events}
+    replaced = sum(slots.sizes[slot] for slot in built.intersection(freed).difference(to for _, to in moves))
     once = {slot for slot in unmatched if slots.categories[slot] in STATE}
+    once |= _replacing(slots, program, [slot for slot in unmatched if slot not in once], replaced)
     kept = tuple(_without(stretch, once) for stretch in last)
     grows_by = sum(slots.sizes[slot] for slot in unmatched if slot not in once)
     return Repetition(kept, tuple(moves), grows_by)
@@ -79,15 +85,34 @@ def _pairs(
     return moves, remaining
 
 
+def _replacing(slots: Slots, program: Program, left: list[int], replaced: int) -> set[int]:
+    """Of the blocks left, those that stand for `replaced` bytes of the build: nothing frees them a second time."""
+    by_maker: dict[object, list[int]] = defaultdict(list)
+    for slot in left:
+        by_maker[_maker(slots, program, slot)].append(slot)
+    found: set[int] = set()
+    for made in by_maker.values():
+        size = sum(slots.sizes[slot] for slot in made)
+        if size <= replaced * (1 + REBUILT_WITHIN):
+            found.update(made)
+            replaced -= size
+    return found
+
+
 def _likeness(slots: Slots, program: Program, slot: int, is_strict: bool) -> object:
     size, category = slots.sizes[slot], slots.categories[slot]
     if not is_strict:
         return size, category
+    return size, category, _maker(slots, program, slot)
+
+
+def _maker(slots: Slots, program: Program, slot: int) -> tuple[int, int] | None:
+    """The operation and the module that made a block; nothing where it was made between calls."""
     call = slots.calls[slot]
     if call < 0:
-        return size, category, None
+        return None
     traced = program.trace.calls[call]
-    return size, category, (traced.operation, traced.module)
+    return traced.operation, traced.module
 
 
 def _without(stretch: Stretch, slots: set[int]) -> Stretch:

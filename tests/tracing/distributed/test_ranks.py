@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from tests.tracing.several_steps import record_all
 
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.device import device_of
+from tonnage.memory.program import program_of
+from tonnage.memory.repeating import repetition_of
 from tonnage.memory.trace import Trace
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("ranks")]  # one child process serves the module
@@ -191,3 +195,13 @@ def test_a_batch_another_stream_still_reads_is_not_reused_at_once(traces: Mappin
             peak = max(peak, live)
 
     assert peak == 2
+
+
+@pytest.mark.parametrize("step", ["ddp_copies", "ddp_views"])
+def test_ddp_makes_its_buckets_anew_once_and_not_in_every_step(
+    traces: Mapping[str, Trace], step: str
+) -> None:
+    repetition = repetition_of(program_of(traces[step], device_of(find_gpu("h200"))))
+
+    assert repetition is not None
+    assert repetition.grows_by == 0
