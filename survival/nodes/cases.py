@@ -44,7 +44,9 @@ def deaths(chance: random.Random, rounds: int = 2) -> Iterator[NodesPlan]:
 
 def death(kinds: list[str], seed: int) -> NodesPlan:
     steps = 100 + sum(_STEPS_OF.get(kind, 60) for kind in kinds)
-    return NodesPlan(name=" + ".join(kinds), seed=seed, kinds=tuple(kinds), steps=steps)
+    is_spot = any(kind.startswith("spot") for kind in kinds)
+    spec = {"spot": True} if is_spot else {}
+    return NodesPlan(name=" + ".join(kinds), seed=seed, kinds=tuple(kinds), steps=steps, spec=spec)
 
 
 def late_oom() -> NodesPlan:
@@ -58,7 +60,7 @@ def wiring() -> Iterator[NodesPlan]:
         for target in TORCH_TARGETS:
             for shard in ("ddp", "fsdp"):
                 yield torch_gang(target, shard, python)
-    for target in ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob", "TFJob"):
+    for target in ("IndexedJob", "JobSet", "TrainJob", "TFJob"):
         yield plain_gang(target)
 
 

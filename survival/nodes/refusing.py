@@ -99,7 +99,6 @@ def _sized(bench: NodesBench, nodes: int, gpus: int) -> Path:
         "spec": {
             "command": ["torchrun", "train.py"], "image": "local/python:3", "nodes": nodes, "gpus": gpus,
             "memory": "64Gi", "cpu": 8, "checkpoints": {"to": "pvc/ckpt", "every": "10m"},
-            "podTemplate": {"spec": {"tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]}},
         },
     }  # fmt: skip
     path = bench.folder / f"{bench.name}.yaml"
