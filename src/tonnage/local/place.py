@@ -38,6 +38,8 @@ from tonnage_agent.telemetry import Sample
 
 LOG_LINES = 200
 _SHIM_SECONDS = 20.0
+_CLEAR_SECONDS = 3.0
+"""How long a shim may take to end what its command left behind."""
 
 
 class LocalPlace:
@@ -145,8 +147,12 @@ class LocalPlace:
         for index in range(self._nodes):
             told = _read(self._folder(number, index).shim) or {}
             keeper = _identity(told.get("shim"))
-            is_over = self._state(number, index) in ("done", "failed")
-            if is_over and (keeper is None or not keeper.is_alive):  # a living one clears up itself
+            if self._state(number, index) not in ("done", "failed"):
+                continue
+            give_up = time.monotonic() + _CLEAR_SECONDS
+            while keeper is not None and keeper.is_alive and time.monotonic() < give_up:
+                time.sleep(0.02)  # it has written its last word, and clears up itself
+            if keeper is None or not keeper.is_alive:
                 bury(told, self._setting.folder.record, number, index)
 
     def _pod_end(self, number: int, index: int) -> PodEnd:
