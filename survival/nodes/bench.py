@@ -104,10 +104,9 @@ class NodesBench(Bench):
         path.write_text(yaml.safe_dump(document, sort_keys=False))
         return path
 
-    def start(self, document: Path) -> None:
-        started = self.tonnage(
-            "run", str(document), "--on", f"sandbox:{self.sandbox.name}", "--detach", "--yes"
-        )
+    def start(self, document: Path, *more: str) -> None:
+        words = ("run", str(document), "--on", f"sandbox:{self.sandbox.name}", "--detach", "--yes", *more)
+        started = self.tonnage(*words)
         if started.returncode != 0:
             raise NotSeenError(f"it was not started: {started.stderr.strip()}")
 

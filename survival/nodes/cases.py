@@ -15,7 +15,8 @@ from survival.nodes.running import NodesPlan
 
 PER_CASE = 3
 TORCH_TARGETS = ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob")
-_STEPS_OF = {"supervisor": 170}
+_STEPS_OF = {"supervisor": 170, "eviction": 700}
+"""Steps a training makes meanwhile: a kubelet that is told another threshold takes its time."""
 
 
 def plans(seed: int) -> list[NodesPlan]:

@@ -81,7 +81,7 @@ def one_document_at_any_size(bench: NodesBench, outcome: Outcome) -> None:
     for nodes, gpus in ((1, 1), (1, 8), (8, 8)):
         bench.name = f"sized-{nodes * gpus}"
         document = _sized(bench, nodes, gpus)
-        bench.start(document)
+        bench.start(document, "--no-preflight")  # simulated pods answer nothing
         bench.wait(f"{nodes} placed pods", lambda nodes=nodes: len(_placed(bench)) == nodes, 90)  # type: ignore[misc]
         asked = {_gpus(pod) for pod in _placed(bench)}
         if asked != {gpus}:
