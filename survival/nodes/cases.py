@@ -15,7 +15,7 @@ from survival.nodes.running import NodesPlan
 
 PER_CASE = 3
 TORCH_TARGETS = ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob")
-_STEPS_OF = {"supervisor": 170, "eviction": 700}
+_STEPS_OF = {"supervisor": 250, "eviction": 700}
 """Steps a training makes meanwhile: a kubelet that is told another threshold takes its time."""
 
 
@@ -44,7 +44,7 @@ def deaths(chance: random.Random, rounds: int = 2) -> Iterator[NodesPlan]:
 
 
 def death(kinds: list[str], seed: int) -> NodesPlan:
-    steps = 100 + sum(_STEPS_OF.get(kind, 60) for kind in kinds)
+    steps = 150 + sum(_STEPS_OF.get(kind, 120) for kind in kinds)
     is_spot = any(kind.startswith("spot") for kind in kinds)
     spec = {"spot": True} if is_spot else {}
     return NodesPlan(name=" + ".join(kinds), seed=seed, kinds=tuple(kinds), steps=steps, spec=spec)
