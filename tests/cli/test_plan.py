@@ -320,3 +320,12 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
     assert answer("run.yaml")["risk"]["cautions"] == [
         "ReadWriteOnce: 2 pods can mount it only while they share one node"
     ]
+
+
+def test_allowing_more_without_asking_for_a_fit_is_refused(room: Path) -> None:
+    Path("run.yaml").write_text(RUN)
+
+    error = call("run.yaml", "--allow", "gpus").exception
+
+    assert isinstance(error, TonnageError)
+    assert (error.problem.code, error.exit_code) == ("PLAN-004", 2)

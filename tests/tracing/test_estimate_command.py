@@ -107,3 +107,16 @@ def test_allocator_settings_of_the_environment_count(torch_python: str, file: Pa
     one, other = json.loads(plain.stdout), json.loads(growing.stdout)
     assert other["peak_allocated"] == pytest.approx(one["peak_allocated"], rel=0.05)
     assert other["peak_reserved"] != one["peak_reserved"]
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "json")], ids=["text", "json"])
+def test_a_torch_that_is_refused_is_named_where_the_shape_answers(tmp_path: Path, words: tuple[str, ...]):
+    answers = {"python": [3, 11, 0], "torch": "2.5.1+cu124", "cuda": "12.4", "hip": None}
+    old = tmp_path / "python"
+    old.write_text(f"#!/bin/sh\necho '{json.dumps(answers)}'\n")
+    old.chmod(0o755)
+    (tmp_path / "train.py").write_text("")
+    shape = ("--shape", "gpt2", "--batch", "1", "--seq", "64")
+    shown = estimate(str(old), "--step", f"{tmp_path / 'train.py'}:build", *shape, *words)
+    assert shown.returncode == 0, shown.stderr
+    assert "torch 2.5.1+cu124 (TRACE-015)" in " ".join(shown.stdout.split())

@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     collect_rarely()
     from tonnage.cli.plan_reading import read_workloads
 
-    _refuse_yaml_without_fit(output, fit)
+    _refuse_what_needs_fit(output, allow, fit)
     workloads = read_workloads(run, namespace)
     snapshot, against = _cluster(on, context)
     plans = []
@@ -83,12 +83,19 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     return 0 if all(one.verdict.is_good for one in plans) else 1
 
 
-def _refuse_yaml_without_fit(output: str, fit: bool) -> None:
+def _refuse_what_needs_fit(output: str, allow: tuple[str, ...], fit: bool) -> None:
     from tonnage.errors import Problem, UsageError
 
     if output == "yaml" and not fit:
         what = "-o yaml prints the document that --fit changed, and --fit was not asked for"
         raise UsageError(Problem(code="PLAN-001", what=what, hint="add --fit, or use -o json"))
+    if allow and not fit:
+        what = "--allow widens what --fit may change, and --fit was not asked for"
+        raise UsageError(
+            Problem(
+                code="PLAN-004", what=what, found=f"--allow {allow[0]}", hint="add --fit, or leave it out"
+            )
+        )
 
 
 def _cluster(on: str | None, context: str | None) -> tuple[Snapshot | None, str]:
