@@ -25,7 +25,7 @@ def as_markdown(outcomes: Sequence[Outcome], today: dt.date, command: str, secon
     lines = [
         f"# Survival, {today}",
         "",
-        f"`{command}`, {seconds / 60:.0f} min on {platform.system()} {platform.release()}, "
+        f"`{command}`, {seconds / 60:.0f} min on {platform.system()} {_kernel()}, "
         f"Python {platform.python_version()}.",
         "",
         f"**{deaths} deaths in {len(outcomes)} trainings; {len(outcomes) - len(failed)} trainings proved, "
@@ -42,6 +42,11 @@ def as_markdown(outcomes: Sequence[Outcome], today: dt.date, command: str, secon
         *_courses(outcomes),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _kernel() -> str:
+    """Its version without what its builder added."""
+    return ".".join(platform.release().split(".")[:2])
 
 
 def _by_kind(outcomes: Sequence[Outcome]) -> list[str]:

@@ -189,7 +189,7 @@ class Bench:
             if _alive(told["shim"]) is not None:
                 yield f"shim {told['shim']['pid']} of attempt {attempt}"
             if told.get("cgroup") and Path(told["cgroup"]).exists():
-                yield f"cgroup {told['cgroup']}"
+                yield f"cgroup {Path(told['cgroup']).name}"
 
     def close(self) -> None:
         """End whatever a failed case left: by identity, nothing else."""
