@@ -70,7 +70,8 @@ def _gpus(fits: Sequence[Fit]) -> list[str]:
 
 def _figures(estimate: Estimate) -> list[str]:
     sure = format_bytes(estimate.guard.bytes)
-    retries = f", giving memory back {estimate.retries} times" if estimate.retries else ""
+    often = "once" if estimate.retries == 1 else f"{estimate.retries} times"
+    retries = f", giving memory back {often}" if estimate.retries else ""
     rows = [
         ("plan with", estimate.required, f"expected {format_bytes(estimate.expected)} + guard {sure}"),
         ("cap", estimate.smallest_cap, f"the least the allocator trains under{retries}"),
