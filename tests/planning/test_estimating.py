@@ -48,7 +48,8 @@ def test_a_shape_is_estimated_with_its_time() -> None:
     assert first.mode == "shape"
     assert first.step_seconds is not None
     assert second.step_seconds is not None
-    assert 4 < second.step_seconds.p50 / first.step_seconds.p50 < 8
+    # Seven passes more, each adding its gradients to those before; the optimizer runs once either way.
+    assert 4 < second.step_seconds.p50 / first.step_seconds.p50 < 9
     assert second.required >= first.required
 
 

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Say whether a run fits, where, when and for how much, before it starts.",
     ),
     "run": ("tonnage.cli.run:run", "Run a training, and keep it alive until it is finished."),
-    "ps": ("tonnage.cli.runs:ps", "List runs, with who keeps them alive."),
+    "ps": ("tonnage.cli.runs:ps", "List the runs started from this machine, with who keeps them alive."),
     "watch": ("tonnage.cli.runs:watch", "Show a run live: steps, memory, money, what is safe."),
     "logs": ("tonnage.cli.runs:logs", "Print what a run has printed."),
     "stop": ("tonnage.cli.runs:stop", "End a run; it gets its grace period to save."),

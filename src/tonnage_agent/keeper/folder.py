@@ -98,7 +98,7 @@ class FolderPlace:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise PlaceError(f"checkpoints cannot be listed: {error}") from error
+            raise PlaceError(f"checkpoints cannot be listed ({error}); nothing was begun anew") from error
 
 
 class FolderDraft:
