@@ -18,7 +18,7 @@ from tonnage.running.port import RunPlace, TailedPlace
 from tonnage.sandbox import Sandbox, SandboxRequest, down, up
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_node() -> Iterator[Sandbox]:
     """A sandbox with one real node, for all tests of this file."""
     if os.geteuid() != 0:
