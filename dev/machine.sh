@@ -1,5 +1,5 @@
-# Debian packages that a real node needs (container runtime, network plugins). Sourced by ./test.
-node_packages="containerd runc containernetworking-plugins iproute2 iptables nftables busybox-static"
+# Debian packages that the tests need: a container runtime and network plugins for real nodes, promtool. Sourced by ./test.
+node_packages="containerd runc containernetworking-plugins iproute2 iptables nftables busybox-static prometheus"
 
 machine_packages() {
   local missing=()
