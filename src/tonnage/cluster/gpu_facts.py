@@ -14,11 +14,10 @@ no unit for is absent: `peak("bfloat16")` then falls back to what the arithmetic
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tonnage.cluster.gpus import GPU_TYPES, GpuType
-from tonnage.values import dataclass
 
 Origin = Literal["measured", "reported", "data sheet", "estimated"]
 Rate = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8"]

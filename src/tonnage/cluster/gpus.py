@@ -9,11 +9,9 @@ comes with one such GPU; they size simulated nodes and decide nothing else.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ really evaluates. A cluster that cannot do something says so with `RefusedError`
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Any, Protocol
 
 from tonnage.cluster.snapshot import Snapshot
-from tonnage.values import dataclass
 
 FIELD_MANAGER = "tonnage"
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cost.table import OLD_AFTER_DAYS
-from tonnage.values import dataclass
 
 GPU_COUNTS = (1, 2, 4, 8, 16)
 """GPUs a machine may have; no cloud sells another number of whole data-centre GPUs."""

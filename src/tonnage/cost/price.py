@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
-
-from tonnage.values import dataclass
 
 MICRO = 1_000_000
 Per = Literal["node", "gpu"]

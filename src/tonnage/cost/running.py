@@ -6,8 +6,9 @@ what it holds, whether that computes or waits.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cost.price import Price
-from tonnage.values import dataclass
 
 DEATH_AT = 0.9
 """Where a death is priced: late enough to hurt, early enough to happen."""

@@ -15,10 +15,9 @@ no more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Mode = Literal["gpu-dominant", "opencost"]
 

@@ -9,10 +9,10 @@ no longer updates are marked by theirs.
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.cost.price import micro_dollars
-from tonnage.values import dataclass
 
 OLD_AFTER_DAYS = 60
 """Rows this much older than the newest are no longer updated."""

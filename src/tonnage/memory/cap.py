@@ -11,12 +11,13 @@ found by bisection, then limits above it are probed, and where one fails the sea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.allocator.sizes import GRAIN
 from tonnage.memory.program import Program
 from tonnage.memory.rehearsing import Rehearsal
 from tonnage.memory.repeating import Repetition
 from tonnage.memory.replay import Outcome
-from tonnage.values import dataclass
 
 PROBES = 6
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
-from tonnage.values import dataclass
 
 THREADS_PER_MULTIPROCESSOR = {(7, 5): 1024, (8, 6): 1536, (8, 7): 1536, (8, 9): 1536, (12, 0): 1536}
 """Where it is not 2048 (CUDA programming guide, compute capabilities)."""

@@ -12,10 +12,8 @@ Five figures that are often confused are kept apart, all in bytes:
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Mode = Literal["exact", "shape"]
 

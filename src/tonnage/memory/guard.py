@@ -14,10 +14,11 @@ for the four whose cap alone was, between 0.9 % and 3.2 % if what lies outside i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.estimate import Guard
 from tonnage.memory.trace import Trace
 from tonnage.units import format_bytes
-from tonnage.values import dataclass
 
 MIB = 2**20
 

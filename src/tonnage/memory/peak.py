@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.estimate import CATEGORIES, LargeTensor, Part, PeakPlace, PhasePeak, Sample
 from tonnage.memory.program import Program, Stretch
@@ -11,7 +11,6 @@ from tonnage.memory.repeating import Repetition
 from tonnage.memory.replay import Moment, watch
 from tonnage.memory.temporaries.rule import bytes_of
 from tonnage.memory.trace import Trace
-from tonnage.values import dataclass
 
 SHOWN = {
     "parameter": "parameters",

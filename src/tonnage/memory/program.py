@@ -7,7 +7,7 @@ step), so that a step can be repeated; the cache is emptied after a stretch wher
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.allocator import AllocatorSettings, read_settings
 from tonnage.memory.allocator.sizes import SMALL, round_size
@@ -21,7 +21,6 @@ from tonnage.memory.workspaces import (
     needs_workspace,
     workspace_size,
 )
-from tonnage.values import dataclass
 
 TEMPORARY, WORKSPACE = "temporary", "workspace"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Precision = Literal["bf16", "amp-bf16", "amp-fp16", "fp16", "fp32"]
 Optimizer = Literal["adamw", "adamw-fused", "adamw-forloop", "sgd", "sgdm", "adafactor"]

@@ -10,6 +10,7 @@ it, repeating that step would do the same once more, so it is not played.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 
 from tonnage.memory.allocator import OutOfMemoryError
@@ -18,7 +19,6 @@ from tonnage.memory.allocator.sizes import GRAIN
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.repeating import Repetition, repetition_of
 from tonnage.memory.replay import STEPS, Outcome, replay
-from tonnage.values import dataclass
 
 COPIES = 12
 """Copies of the allocator that are kept at most."""

@@ -15,9 +15,9 @@ made again. Or it is memory that grows with every step: then it is, and the run 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 from tonnage.memory.program import Program, Slots, Stretch
-from tonnage.values import dataclass
 
 STATE = frozenset({"parameter", "buffer", "optimizer", "gradient", "workspace", "input"})
 REBUILT_WITHIN = 0.01

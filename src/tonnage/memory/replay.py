@@ -8,12 +8,12 @@ every later one would do the same). `rehearsing` does the same many times over.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tonnage.memory.allocator import CachingAllocator, OutOfMemoryError
 from tonnage.memory.allocator.blocks import Block
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.repeating import Repetition, repetition_of
-from tonnage.values import dataclass
 
 STEPS = 5
 """Steps a cap is judged over."""

@@ -8,6 +8,7 @@ What is not known is absent, and `unknown` says why.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -20,7 +21,6 @@ from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.walls import Wall
 from tonnage.planning.workload import DiesWith, Unknown, Workload
-from tonnage.values import dataclass
 
 VerdictKind = Literal["fits", "fits if", "cannot fit"]
 State = Literal["fits", "tight", "slow", "does not fit", "unknown", "set"]

@@ -7,9 +7,10 @@ that the need is not known. What the document says, or a figure was found for, i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.planning.catalogue import Offer
 from tonnage.planning.workload import Role
-from tonnage.values import dataclass
 
 _GIB = 2**30
 _SHARE = 0.9

@@ -7,7 +7,7 @@ A node is paid for whole, so a GPU costs its part of the node. Where nodes of on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
 from tonnage.cluster.gpus import find_gpu
@@ -16,7 +16,6 @@ from tonnage.cluster.resources import amounts
 from tonnage.cost.parts import gpu_price
 from tonnage.cost.price import Price
 from tonnage.units import Quantity
-from tonnage.values import dataclass
 
 PriceOf = Callable[[Node], Price | None]
 

@@ -8,6 +8,7 @@ nodes. Where none fits, it is the one with most memory: the nearest miss is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of
 from tonnage.cluster.gpu_facts import facts_of
@@ -27,7 +28,6 @@ from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.sources import Sources
 from tonnage.planning.workload import GpuWish, Workload
 from tonnage.planning.workload.naming import a
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

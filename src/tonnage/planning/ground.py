@@ -7,6 +7,8 @@ to a run that wants whole GPUs they are shown and do not count.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
 from tonnage.cluster.announcing import is_to_come, part_of
@@ -16,7 +18,6 @@ from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
 from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, part_offers
 from tonnage.planning.placing import emptied
 from tonnage.planning.workload import Unknown
-from tonnage.values import dataclass
 
 _DECIDING = {
     "nodes": "nodes",

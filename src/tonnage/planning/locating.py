@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_to_come, pool_of
 from tonnage.cluster.gpu_facts import facts_of as gpu_facts
@@ -22,7 +23,6 @@ from tonnage.planning.answers import NodeGroup, Placement
 from tonnage.planning.placing import Gang, Wanted, place_gang
 from tonnage.planning.tolerating import taint_text
 from tonnage.planning.workload.spot import SPOT_LABELS, spot_use
-from tonnage.values import dataclass
 
 _TAINTED = "TaintToleration"
 _SELECTED = "NodeAffinity"

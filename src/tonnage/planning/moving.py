@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from msgspec.structs import replace as with_fields
@@ -28,7 +28,6 @@ from tonnage.planning.pods import PRODUCT_LABEL, claims_of
 from tonnage.planning.situation import Situation
 from tonnage.planning.tolerating import taint_text, tolerating
 from tonnage.planning.workload.spot import SPOT_LABELS, spot_tolerations, spot_use
-from tonnage.values import dataclass
 
 MOST_AT_ONCE = 3
 MOST_KINDS = 3

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -33,7 +33,6 @@ from tonnage.cluster.scheduling import (
 )
 from tonnage.cluster.scheduling.cycle import Cycle, filter_nodes, prepare
 from tonnage.cluster.scheduling.view import NodeInfo
-from tonnage.values import dataclass
 
 _STAYING_OWNERS = ("DaemonSet", "Node")
 

@@ -15,12 +15,11 @@ So a queue's own quota can be gone although it uses none of it: others have borr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.cluster.objects.loose import Loose
 from tonnage.units import Quantity, try_quantity
-from tonnage.values import dataclass
 
 MOST_LEVELS = 20
 """Cohorts above one another; a circle would have no end."""

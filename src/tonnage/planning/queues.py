@@ -12,6 +12,7 @@ Once admitted, pods carry their flavor's labels and tolerations, so these are pu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -28,7 +29,6 @@ from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
 from tonnage.planning.placing import Wanted
 from tonnage.planning.queue_quota import Holder, holder_of, maps
 from tonnage.planning.walls import Standing, Wall
-from tonnage.values import dataclass
 
 DEFAULT_QUEUE = "default"
 """A LocalQueue of this name takes in whoever names none."""

@@ -12,9 +12,9 @@ storage takes a checkpoint.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from tonnage.cost.saving import FAILURES_PER_NODE_DAY, daly_interval, mean_of_gang
-from tonnage.values import dataclass
 
 SPOT_MEAN_HOURS = 4.3
 """Mean time until a spot node is taken back: the middle of the AWS availability traces."""

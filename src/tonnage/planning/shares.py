@@ -15,8 +15,7 @@ resource:
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from tonnage.values import dataclass
+from dataclasses import dataclass
 
 TOLERANCE = 0.02
 """Above the GPU share by this much is not worth a word."""

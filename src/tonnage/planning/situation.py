@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.planning.answers import Plan
 from tonnage.planning.catalogue import gpu_prices
 from tonnage.planning.choosing import Candidate
@@ -12,7 +14,6 @@ from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space
 from tonnage.planning.sources import Sources
 from tonnage.planning.weighing import Care, Scales
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

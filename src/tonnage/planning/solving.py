@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.judging import Outcome, Remembering
 from tonnage.planning.solver.searching import Solution, by_bisection, lazily, search
 from tonnage.planning.solver.space import Space, leanest, setups
-from tonnage.values import dataclass
 
 GPUS = "gpus"
 SMALL_SPACE = 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate
@@ -12,7 +12,6 @@ from tonnage.planning.catalogue import PriceOf
 from tonnage.planning.estimating import StepEstimator
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.workload import Workload
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

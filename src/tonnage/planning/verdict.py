@@ -7,6 +7,7 @@ hold now decides when a run starts, not whether it fits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tonnage.planning.answers import Change, Need, Plan, Verdict
 from tonnage.planning.changing import gib
@@ -14,7 +15,6 @@ from tonnage.planning.protecting import change_against_losing
 from tonnage.planning.spending import dollars
 from tonnage.planning.workload import Workload
 from tonnage.units import format_bytes
-from tonnage.values import dataclass
 
 _GIB = 2**30
 _FIELDS = {"memory": "memory", "shm": "shm", "disk": "disk", "cpu": "cpu"}

@@ -8,6 +8,7 @@ namespace needs another request; one that others have used up needs patience, or
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from tonnage.cluster.admission.admitting import Admitted, NamespacePolicies, admit
@@ -18,7 +19,6 @@ from tonnage.cluster.resources import amounts
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.placing import Wanted
 from tonnage.units import Quantity, format_bytes
-from tonnage.values import dataclass
 
 Standing = Literal["open", "wait", "never", "unknown"]
 """`open` lets all in now, `wait` would when others leave, `never` not as asked, `unknown` could not be seen."""

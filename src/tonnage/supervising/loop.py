@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tonnage.clock import Clock
 from tonnage.errors import RefusedError, TonnageError
+from tonnage.reporting.run.viewing import seconds_of
 from tonnage.running.actions import (
     Action,
     Finish,
@@ -138,7 +139,7 @@ class Supervisor:
         return replace(run, attempts=(*run.attempts[:-1], changed))
 
     def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
-        ran = sum(_seconds(attempt, now) for attempt in run.attempts)
+        ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
         rate = run.launching.price_per_hour or 0
         size = run.current.size if run.current else run.launching.first_size
         return Situation(
@@ -244,10 +245,3 @@ class Supervisor:
             now = self.clock.now()
             with suppress(TonnageError):  # a full disk is such a trouble, and cannot be told of
                 self.store.tell(self.run_id, now, f"cannot look at it: {error.problem.what}", kind="wait")
-
-
-def _seconds(attempt: Attempt, now: dt.datetime) -> float:
-    if attempt.started is None:
-        return 0.0
-    end = attempt.ending.when if attempt.ending is not None else now
-    return max((end - attempt.started).total_seconds(), 0.0)

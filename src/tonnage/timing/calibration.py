@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.cluster.gpus import GpuType
 from tonnage.tables import read_table
 from tonnage.timing.corrections import Corrections, Point
 from tonnage.timing.host import HostPace
-from tonnage.values import dataclass
 
 TABLE = "measured_h200.json"
 

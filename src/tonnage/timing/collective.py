@@ -7,11 +7,12 @@ there is none; between nodes a network card, of which the node's GPUs usually ha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.gpu_facts import GpuFacts
 from tonnage.memory.trace import Operation
 from tonnage.timing.tensors import total_bytes
 from tonnage.timing.work import Work, base_name, octaves
-from tonnage.values import dataclass
 
 _NVLINK_SHARE = 0.80
 """Of one direction of a data sheet's NVLink figure that large collectives reach."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-
-from tonnage.values import dataclass
 
 Point = tuple[tuple[float, ...], float, float]
 """Features, the logarithm of measured over guessed, and how much it counts (a real step's more than a trial's)."""

@@ -6,11 +6,10 @@ steps so small that the GPU always waits; another processor is another pace.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.trace import Operation
 from tonnage.timing.work import Work, base_name
-from tonnage.values import dataclass
 
 _FEW_KERNELS = 8.0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.trace import Operation
@@ -10,7 +12,6 @@ from tonnage.timing.collective import Interconnect, collective_seconds
 from tonnage.timing.reading import work_of
 from tonnage.timing.roofline import first_guess, floor
 from tonnage.timing.work import Arithmetic, Work
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import field
-
-from tonnage.values import dataclass
+from dataclasses import dataclass, field
 
 QUEUE_LENGTH = 1024
 """Launches the driver takes before the host must wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.cluster.gpu_facts import facts_of
@@ -17,7 +18,6 @@ from tonnage.timing.moving import waits
 from tonnage.timing.queues import Asked, Timelines, play
 from tonnage.timing.reading import work_of
 from tonnage.timing.work import Arithmetic, Kind, Work
-from tonnage.values import dataclass
 
 _WIDE = 1.2816
 """Standard deviations to either side that hold 80 %."""

@@ -6,10 +6,11 @@ end of the throughput.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.gpu_facts import Rate, facts_of
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.estimate import Interval
-from tonnage.values import dataclass
 
 _HOUR = 3600.0
 

@@ -8,11 +8,11 @@ the operation and its shape, and are the same next time.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 from tonnage.cluster.gpu_facts import Rate
 from tonnage.memory.trace import Operation
-from tonnage.values import dataclass
 
 Kind = Literal[
     "matrix", "attention", "convolution", "memory", "lists", "recurrent", "moving", "collective", "free"

@@ -12,7 +12,7 @@ they are listed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, TypeVar
 
@@ -50,7 +50,6 @@ from tonnage.cluster.objects.meta import Meta
 from tonnage.cluster.objects.pod import ResourceList
 from tonnage.cluster.qos import compute_qos_class
 from tonnage.units import QuantityError, parse_quantity
-from tonnage.values import dataclass
 
 _TOLERATED_SECONDS = 300
 _MOST_ORDERS = 4  # more LimitRanges than this in one namespace are taken in the order given

@@ -10,11 +10,11 @@ Read in `pkg/registry/core/pod/storage/eviction.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tonnage.cluster.messages.disruption import OVER_BUDGET, SEVERAL_BUDGETS, format_budget_cause
 from tonnage.cluster.objects import Pod, PodDisruptionBudget
 from tonnage.cluster.scheduling.selecting import selector_of
-from tonnage.values import dataclass
 
 MAX_DISRUPTED_PODS = 2000
 

@@ -13,6 +13,7 @@ Read in `pkg/controller/job` (`job_controller.go`, `pod_failure_policy.go`, `bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tonnage.cluster.messages.job import (
@@ -24,7 +25,6 @@ from tonnage.cluster.messages.job import (
     format_success_rule,
 )
 from tonnage.cluster.objects import ContainerStatus, Job, Pod
-from tonnage.values import dataclass
 
 DEFAULT_BACKOFF_LIMIT = 6
 UNLIMITED = 2**31 - 1

@@ -9,9 +9,7 @@ to show, and `tonnage.units` reads them where arithmetic is wanted.
 from __future__ import annotations
 
 import re
-from dataclasses import field
-
-from tonnage.values import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

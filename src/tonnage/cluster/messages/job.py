@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-
-from tonnage.values import dataclass
 
 
 class Ending(StrEnum):

@@ -12,9 +12,8 @@ random order. Older servers ended each with a full stop, which the reader accept
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Wall = Literal["minimum", "maximum", "ratio"]
 Side = Literal["request", "limit", "ratio"]

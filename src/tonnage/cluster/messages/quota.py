@@ -16,9 +16,7 @@ ignores.
 from __future__ import annotations
 
 import re
-from dataclasses import field
-
-from tonnage.values import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ carries the bare text, `status.message` the same text behind `Pod was rejected: 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from tonnage.cluster.messages.eviction import EVICTED, NodeHadCondition, format_eviction, parse_eviction
-from tonnage.values import dataclass
 
 PREFIX = "Pod was rejected: "
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 from tonnage.cluster.objects import Container, Pod
 from tonnage.cluster.objects.pod import Resources
-from tonnage.values import dataclass
 
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 DEFERRED, INFEASIBLE, ERROR = "Deferred", "Infeasible", "Error"

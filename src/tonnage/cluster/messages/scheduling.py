@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-
-from tonnage.values import dataclass
+from dataclasses import dataclass
 
 EVENT_LIMIT = 1024
 CUT = " ..."

@@ -16,6 +16,7 @@ Read in the kubelet's `pkg/kubelet/eviction` (`helpers.go`, `eviction_manager.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
@@ -32,7 +33,6 @@ from tonnage.cluster.resources import (
     pod_requests,
 )
 from tonnage.units import ZERO, Format, Quantity, quantity_of
-from tonnage.values import dataclass
 
 UsageOf = Callable[[Pod], PodUsage | None]
 HARD_GRACE_SECONDS = 1

@@ -18,6 +18,7 @@ Read in the kubelet's `qos/policy.go`, `cm/helpers_linux.go` and containerd's
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from tonnage.cluster.node.sparing import is_node_critical
@@ -35,7 +36,6 @@ from tonnage.cluster.resources import (
     pod_limits,
 )
 from tonnage.units import ZERO
-from tonnage.values import dataclass
 
 GUARANTEED_ADJUST = -997
 BEST_EFFORT_ADJUST = 1000

@@ -13,6 +13,7 @@ Read in `ValidatePodResize`, `plugin/pkg/admission/podresize`, `pkg/kubelet/allo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tonnage.cluster.admission.faults import forbidden, invalid
 from tonnage.cluster.messages.rejection import format_rejection, rejection_reason
@@ -38,7 +39,6 @@ from tonnage.cluster.objects.pod import ResourceList, Resources
 from tonnage.cluster.qos import compute_qos_class, qos_class
 from tonnage.cluster.resources import amounts, is_sidecar, pod_level_resources_set, pod_requests
 from tonnage.units import ZERO
-from tonnage.values import dataclass
 
 _RESIZABLE = frozenset({"cpu", "memory"})
 _ONLY_CPU_MEMORY = "only cpu and memory resources are mutable"

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from tonnage.units import Format, Quantity, parse_quantity, quantity_of
-from tonnage.values import dataclass
 
 
 class Signal(StrEnum):

@@ -7,6 +7,8 @@ looked at.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.messages.scheduling_reasons import AFFINITY_CONFLICT, NODE_AFFINITY
 from tonnage.cluster.objects import Node, Pod
 from tonnage.cluster.objects.pod import NodeSelector, NodeSelectorTerm
@@ -19,7 +21,6 @@ from tonnage.cluster.scheduling.selecting import (
     term_matches,
 )
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 PLUGIN = "NodeAffinity"
 

@@ -8,10 +8,9 @@ same on every machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.units import Quantity
-from tonnage.values import dataclass
 
 SCALAR_PREFIXES = ("hugepages-", "attachable-volumes-")
 NOT_DEVICES = "requests."

@@ -8,6 +8,7 @@ and without that pod.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tonnage.cluster.scheduling.attracting import PLUGIN as NODE_AFFINITY
 from tonnage.cluster.scheduling.attracting import prepare_node_affinity
@@ -21,7 +22,6 @@ from tonnage.cluster.scheduling.tainting import prepare_node_name, prepare_taint
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
 from tonnage.cluster.scheduling.volume_binding import prepare_volume_binding, prepare_volume_zone
 from tonnage.cluster.scheduling.volume_use import prepare_volume_limits, prepare_volume_restrictions
-from tonnage.values import dataclass
 
 PREPARE: tuple[Prepare, ...] = (
     prepare_unschedulable,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.cluster.messages.scheduling import NO_CLAIMS, STATE_MISSING, FailedScheduling, counted
 from tonnage.cluster.messages.scheduling_reasons import GATED, NO_NODES, PREEMPTION_NO_HELP, narrowed_away
@@ -26,7 +26,6 @@ from tonnage.cluster.scheduling.preempting import Outcome as Preemption
 from tonnage.cluster.scheduling.refusing import Refusal, Stopped
 from tonnage.cluster.scheduling.scoring import NodeScore, best_of, nodes_to_find, score_nodes
 from tonnage.cluster.scheduling.view import ClusterView
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

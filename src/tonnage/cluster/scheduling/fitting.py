@@ -7,13 +7,14 @@ one larger than what is free can.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.messages.scheduling_reasons import INSUFFICIENT, PORTS_TAKEN, TOO_MANY_PODS
 from tonnage.cluster.scheduling.counting import Vector
 from tonnage.cluster.scheduling.facts import ANY_ADDRESS, HostPort, PodFacts, incoming_requests
 from tonnage.cluster.scheduling.refusing import Refusal
 from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

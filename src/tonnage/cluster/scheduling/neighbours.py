@@ -8,7 +8,7 @@ a group whose members seek each other may place its first one anywhere the label
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.cluster.messages.scheduling_reasons import OTHERS_ANTI_AFFINITY, POD_AFFINITY, POD_ANTI_AFFINITY
 from tonnage.cluster.scheduling.facts import PodFacts, Term, WeightedTerm
@@ -16,7 +16,6 @@ from tonnage.cluster.scheduling.refusing import Refusal
 from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.selecting import Labels
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 PLUGIN = "InterPodAffinity"
 HARD_AFFINITY_WEIGHT = 1

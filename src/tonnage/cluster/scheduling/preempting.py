@@ -17,6 +17,7 @@ seen enough (`candidates_to_find`), one of them without a broken budget. The cho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice, permutations, product
 
 from tonnage.cluster.messages.scheduling_reasons import NEVER_PREEMPTS, NO_VICTIMS, VICTIMS_STILL_LEAVING
@@ -26,7 +27,6 @@ from tonnage.cluster.scheduling.facts import PodFacts
 from tonnage.cluster.scheduling.refusing import Refusal
 from tonnage.cluster.scheduling.selecting import selector_of
 from tonnage.cluster.scheduling.view import NodeInfo
-from tonnage.values import dataclass
 
 PLUGIN = "DefaultPreemption"
 TIED_ORDERS = 24

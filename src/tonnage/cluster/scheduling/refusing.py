@@ -8,7 +8,7 @@ search for them.
 
 from __future__ import annotations
 
-from tonnage.values import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

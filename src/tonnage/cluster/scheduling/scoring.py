@@ -12,6 +12,7 @@ choice may be the best of a part of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.scheduling.attracting import preferred_weight
@@ -20,7 +21,6 @@ from tonnage.cluster.scheduling.neighbours import neighbour_scores
 from tonnage.cluster.scheduling.spreading import spread_scores
 from tonnage.cluster.scheduling.tainting import discouraging_taints
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 MAX_SCORE = 100
 EXAMINE_ALL_BELOW = 100

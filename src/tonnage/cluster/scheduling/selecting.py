@@ -9,10 +9,10 @@ AND of lines, and a term without lines matches nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tonnage.cluster.objects import LabelSelector, Node, Pod, SelectorRequirement
 from tonnage.cluster.objects.pod import NodeSelector, NodeSelectorTerm
-from tonnage.values import dataclass
 
 Labels = Mapping[str, str]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -31,7 +32,6 @@ from tonnage.cluster.scheduling.selecting import (
 )
 from tonnage.cluster.scheduling.tainting import untolerated_taints
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 PLUGIN = "PodTopologySpread"
 HOSTNAME = "kubernetes.io/hostname"

@@ -7,6 +7,7 @@ node at hand.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tonnage.cluster.messages.scheduling_reasons import OTHER_NODE_NAME, UNSCHEDULABLE, UNTOLERATED_TAINT
 from tonnage.cluster.objects import Node, Pod, Taint, Toleration
@@ -14,7 +15,6 @@ from tonnage.cluster.scheduling.facts import PodFacts
 from tonnage.cluster.scheduling.refusing import Refusal
 from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
-from tonnage.values import dataclass
 
 REPELLING = frozenset({"NoSchedule", "NoExecute"})
 DISCOURAGING = "PreferNoSchedule"

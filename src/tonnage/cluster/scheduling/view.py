@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tonnage.cluster.objects import (
@@ -29,7 +29,6 @@ from tonnage.cluster.scheduling.counting import Vector, vector_of
 from tonnage.cluster.scheduling.facts import HostPort, PodFacts, facts_of, occupies_a_node, pod_key
 from tonnage.cluster.scheduling.selecting import Labels
 from tonnage.units import parse_quantity
-from tonnage.values import dataclass
 
 if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot

@@ -8,6 +8,7 @@ an `Immediate` class must be bound before the scheduler looks at any node.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tonnage.cluster.messages.scheduling_reasons import (
     NO_VOLUME_TO_BIND,
@@ -36,7 +37,6 @@ from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.selecting import Labels, selector_of
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo, Storage
 from tonnage.units import parse_quantity
-from tonnage.values import dataclass
 
 BINDING = "VolumeBinding"
 ZONE = "VolumeZone"

@@ -8,6 +8,8 @@ here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.messages.scheduling_reasons import CLAIM_IN_USE, DISK_TAKEN, TOO_MANY_VOLUMES
 from tonnage.cluster.objects import Pod, Volume
 from tonnage.cluster.scheduling.claims import claim_class, claim_names, not_found
@@ -15,7 +17,6 @@ from tonnage.cluster.scheduling.facts import PodFacts
 from tonnage.cluster.scheduling.refusing import Refusal, Stopped
 from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo, Storage
-from tonnage.values import dataclass
 
 RESTRICTIONS = "VolumeRestrictions"
 LIMITS = "NodeVolumeLimits"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.cluster.gpus import GpuType, MigProfile
 from tonnage.cluster.objects.node import Taint
-from tonnage.values import dataclass
 
 GPU_TAINT = Taint(key="nvidia.com/gpu", value="present", effect="NoSchedule")
 """What GPU operators and clouds put on GPU nodes, so that pods without GPUs stay off them."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from operator import length_hint
 
 from tonnage.memory.allocator.addresses import AddressSpace
@@ -21,7 +22,6 @@ from tonnage.memory.allocator.blocks import ADDRESS, ADDRESS_BITS
 from tonnage.memory.allocator.caching import UNBOUNDED, OutOfMemoryError
 from tonnage.memory.allocator.settings import AllocatorSettings
 from tonnage.memory.allocator.sizes import SMALL, segment_size
-from tonnage.values import dataclass
 
 NOWHERE = -1
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-
-from tonnage.values import dataclass
+from dataclasses import dataclass, replace
 
 MIB = 2**20
 INTERVALS = 16

@@ -13,13 +13,12 @@ weights in fp32, they cannot have been made that way, and only the other is repl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.memory.allocator.caching import UNBOUNDED
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
 from tonnage.memory.program import Program, Slots, Stretch
 from tonnage.memory.rehearsing import Rehearsal
-from tonnage.values import dataclass
 
 STEPS = 3
 FINENESS = 1 / 300

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from sys import getrefcount
 from typing import TYPE_CHECKING
 
 from tonnage.memory.ledger.tape import OUTSIDE, Part
 from tonnage.memory.ledger.tensors import Shape, Tensor
-from tonnage.values import dataclass
 
 if TYPE_CHECKING:
     from tonnage.memory.ledger.machine import Machine

@@ -6,10 +6,9 @@ event is kept as (origin, place): which beginning it counts from, and how far be
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.ledger.turns import GATHERED, Code, Piece
-from tonnage.values import dataclass
 
 CALLS, OWN = 0, 1
 """The first two origins: calls of this piece, blocks of this turn."""

@@ -7,6 +7,7 @@ written down anywhere: it is read off the blocks that are alive, as bytes per to
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 
 from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
 from tonnage.memory.ledger.stepping import Run
@@ -15,7 +16,6 @@ from tonnage.memory.ledger.wording import gradients_line, optimizer_line, per_to
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.temporaries.rule import bytes_of
-from tonnage.values import dataclass
 
 NAMES = {
     "parameter": "parameters", "buffer": "parameters", "gradient": "gradients", "optimizer": "optimizer",

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tonnage.memory.ledger.autograd import Frame, Node, Slot, StopRecomputation, run_backward
 from tonnage.memory.ledger.tape import ARRIVAL, BUFFER, GRADIENT, INPUT, PARAMETER, Part, Tape
 from tonnage.memory.ledger.tensors import BYTES, Shape, Storage, Tensor, count, dense, dense_like
-from tonnage.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

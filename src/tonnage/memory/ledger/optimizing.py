@@ -6,12 +6,11 @@ for-loop ones do not. State appears in the first step and stays.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tape import OPTIMIZER
 from tonnage.memory.ledger.tensors import Tensor
-from tonnage.values import dataclass
 
 
 @dataclass

@@ -12,12 +12,11 @@ tensor   each block is cut inside (`families`); pipeline: each rank keeps some b
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.memory.estimate import Part
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.values import dataclass
 
 BUCKET = 500_000_000
 """Elements of DeepSpeed's reduce and all-gather buckets by default."""

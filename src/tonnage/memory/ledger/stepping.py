@@ -12,7 +12,7 @@ LoRA adapters go on the attention's projections (q, k, v, o), in the model's own
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from tonnage.memory.ledger.checking import check_recipe
@@ -37,7 +37,6 @@ from tonnage.memory.ledger.turns import (
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 from tonnage.memory.trace import Trace
-from tonnage.values import dataclass
 
 PARAMETER_DTYPE = {
     "bf16": "bfloat16", "fp16": "float16", "amp-bf16": "float32", "amp-fp16": "float32", "fp32": "float32",

@@ -7,11 +7,10 @@ a step that was never run at all.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import starmap
 
 from tonnage.memory.trace import FORMAT, Block, Call, Operation, TensorInfo, Trace
-from tonnage.values import dataclass
 
 PHASES = ("build", "forward", "backward", "optimizer", "other")
 CATEGORIES = (

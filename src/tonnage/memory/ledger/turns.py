@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.memory.ledger.tape import ARRIVAL, OUTSIDE, Part, Tape
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.values import dataclass
 
 INSIDE = 2
 """Periods of layers inside the shallow model, to compare; its ends come on top."""

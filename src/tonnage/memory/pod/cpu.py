@@ -11,11 +11,12 @@ the GPU waits. Below one core per rank the launching thread itself is stopped, i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.needs import CpuNeed, NeedPart
 from tonnage.memory.pod.ram import compile_workers
 from tonnage.memory.pod.wish import PodWish
-from tonnage.values import dataclass
 
 
 def cpu_need(wish: PodWish) -> CpuNeed:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Origin = Literal["measured", "computed", "estimated"]
 """Measured on a real process; computed from sizes that are known; or a stated assumption."""

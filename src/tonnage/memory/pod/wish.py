@@ -5,9 +5,8 @@ Bytes are bytes of one pod's node unless a name says otherwise; a rank is a trai
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from tonnage.values import dataclass
 
 Start = Literal["fork", "spawn", "forkserver"]
 """How loader workers come to be; Linux forks up to Python 3.13."""

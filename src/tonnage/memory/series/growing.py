@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from tonnage.memory.series.points import Point, peak, troughs
-from tonnage.values import dataclass
 
 LEAST_POINTS = 12
 STRETCHES = 24

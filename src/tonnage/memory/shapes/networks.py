@@ -17,11 +17,11 @@ A word is a letter with numbers, and after `@` which earlier results it reads, c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tonnage.memory.shapes.shape import ModelShape
 from tonnage.tables import read_table
-from tonnage.values import dataclass
 
 SIDES = {
     "inception_v3": 299, "efficientnet_b1": 240, "efficientnet_b2": 288, "efficientnet_b3": 300,

@@ -8,10 +8,10 @@ tensors when they are written differently.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from tonnage.errors import DocumentError, Problem
-from tonnage.values import dataclass
 
 Family = Literal["gpt2", "gpt_neox", "opt", "llama", "mixtral", "bert", "t5", "vit", "convnet"]
 Head = Literal["language", "sequence", "tokens"]

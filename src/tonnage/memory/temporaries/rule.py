@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from tonnage.memory.device import Device
 from tonnage.memory.trace import Operation, TensorInfo
-from tonnage.values import dataclass
 
 LAST = 1 << 20
 """More outputs than any operation has: after all of them, or until the operation ends."""

@@ -6,14 +6,13 @@ knob alone would break the global batch, it is taken together with the next.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.planning.solver.fixing import space_values
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
 from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
 from tonnage.planning.solver.setup import Setup, rebatched
 from tonnage.planning.solver.space import Space
-from tonnage.values import dataclass
 
 _ORDER: tuple[Knob, ...] = (
     "devices", "sharding", "tensor", "optimizer", "precision", "checkpointing", "offload", "micro_batch",

@@ -8,14 +8,13 @@ listed by what a step then costs, changes to the devices after all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
 from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
 from tonnage.planning.solver.searching import largest_that_fits
 from tonnage.planning.solver.setup import Devices, Setup, rebatched
 from tonnage.planning.solver.space import Space, cuts
-from tonnage.values import dataclass
 
 GENTLE: tuple[Knob, ...] = ("optimizer", "micro_batch")
 """Knobs that cost people nothing but a little time: they are tried before anything else is asked."""

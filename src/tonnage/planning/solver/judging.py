@@ -7,11 +7,11 @@ needs less memory.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 from tonnage.planning.solver.setup import Devices, Setup
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

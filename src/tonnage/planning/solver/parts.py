@@ -15,14 +15,13 @@ less so, which makes the figure an upper bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType, MigProfile
 from tonnage.cost.parts import idle_price, share_price, slice_price, slice_share
 from tonnage.cost.price import Price
-from tonnage.values import dataclass
 
 SLICE_LOSS = 0.02
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import groupby
 
@@ -23,7 +24,6 @@ from tonnage.planning.solver.judging import Judge, Outcome, Remembering, Room
 from tonnage.planning.solver.knobs import KNOBS, value_of
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.solver.space import Space, cuts, kinds, setups
-from tonnage.values import dataclass
 
 RUNNERS_UP = 2
 FEW = 2

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tonnage.memory.recipe import Parallel, Recipe
-from tonnage.values import dataclass
 
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"]
 """How data-parallel ranks share one copy; `hsdp` shards inside a node and copies between nodes."""

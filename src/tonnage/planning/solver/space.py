@@ -8,7 +8,7 @@ training. The global batch never changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.memory.recipe import Checkpointing, Offload, Optimizer, Precision, Recipe
 from tonnage.planning.solver.setup import (
@@ -19,7 +19,6 @@ from tonnage.planning.solver.setup import (
     parallel_for,
     rebatched,
 )
-from tonnage.values import dataclass
 
 CHECKPOINTING: tuple[Checkpointing, ...] = ("none", "selective", "full")
 OFFLOADS: tuple[Offload, ...] = ("none", "optimizer", "all")

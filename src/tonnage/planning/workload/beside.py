@@ -8,7 +8,7 @@ decide nothing here (Service, ConfigMap, Secret, NetworkPolicy, ...) are read pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -28,7 +28,6 @@ from tonnage.planning.workload.decoding import plain_object
 from tonnage.planning.workload.quantities import wrong_quantity
 from tonnage.spec.mistakes import Mistake
 from tonnage.spec.reading import RawDocument
-from tonnage.values import dataclass
 
 CODE = "DOC-071"
 T = TypeVar("T", bound="_Named")

@@ -6,7 +6,7 @@ so, and are read as the API server would.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -22,7 +22,6 @@ from tonnage.planning.workload.durability import durability_of_volume
 from tonnage.planning.workload.quantities import wrong_quantity
 from tonnage.planning.workload.value import UNBOUNDED, GpuKind, GpuWish, Mount
 from tonnage.units import QuantityError, try_quantity
-from tonnage.values import dataclass
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 SHM = "/dev/shm"

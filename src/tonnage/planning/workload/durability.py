@@ -18,14 +18,13 @@ means one *node*, not one pod.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from tonnage.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tonnage.spec.literals import Place
 from tonnage.units import try_quantity
-from tonnage.values import dataclass
 
 
 class DiesWith(Enum):

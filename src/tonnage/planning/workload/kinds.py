@@ -7,11 +7,10 @@ written there, or that the controller of that kind would not fill in by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.planning.workload.merging import merged
-from tonnage.values import dataclass
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 

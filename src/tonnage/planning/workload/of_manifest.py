@@ -8,7 +8,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tonnage.planning.workload.decoding import Unreadable, gpus_of, pod_of, trainer_of
@@ -22,7 +22,6 @@ from tonnage.spec.adopting.refusals import refusal
 from tonnage.spec.foreign import TRAINING_KINDS
 from tonnage.spec.mistakes import Mistake
 from tonnage.spec.reading import RawDocument, read
-from tonnage.values import dataclass
 
 CODE = "DOC-070"
 _NO_POD = "no pod can be read"

@@ -11,6 +11,8 @@ the answer says its formula:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.pod import CheckpointWish, LoaderWish, PodWish
 from tonnage.memory.recipe import Parallel, Recipe
@@ -18,7 +20,6 @@ from tonnage.planning.workload.durability import DiesWith
 from tonnage.planning.workload.saving import mount_of
 from tonnage.planning.workload.value import Role, Workload
 from tonnage.spec.run import RunSpec
-from tonnage.values import dataclass
 
 _BYTES = {"bf16": 2, "fp16": 2, "amp-bf16": 4, "amp-fp16": 4, "fp32": 4}
 _STATES = {"adamw": 2, "adamw-fused": 2, "adamw-forloop": 2, "sgdm": 1, "sgd": 0, "adafactor": 0}

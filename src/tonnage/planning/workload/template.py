@@ -12,6 +12,7 @@ discovery and of every cloud we know; with one, those its nodes really carry.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tonnage.cluster.gpu_labels import PRODUCT as PRODUCT_LABEL
@@ -22,7 +23,6 @@ from tonnage.planning.workload.spot import spot_terms, spot_tolerations
 from tonnage.spec.literals import Duration, Gpus, Place
 from tonnage.spec.run import Run, RunSpec
 from tonnage.spec.run.storage import Volume
-from tonnage.values import dataclass
 
 MAIN = "main"
 GPU = "nvidia.com/gpu"

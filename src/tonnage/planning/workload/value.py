@@ -10,13 +10,12 @@ can be asked about them directly.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tonnage.cluster.objects import Pod
 from tonnage.planning.workload.durability import Durability
 from tonnage.spec.run import Run
-from tonnage.values import dataclass
 
 if TYPE_CHECKING:
     from tonnage.planning.workload.beside import Beside

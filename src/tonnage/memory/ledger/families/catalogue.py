@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, neox, opt, t5, vit
 from tonnage.memory.ledger.families.program import Weights
@@ -10,7 +11,6 @@ from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tensors import Tensor
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

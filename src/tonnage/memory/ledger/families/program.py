@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.operators.elementwise import add, dropout, gelu, gelu_new, relu, silu
 from tonnage.memory.ledger.operators.products import linear
 from tonnage.memory.ledger.tensors import BYTES, Shape, Tensor
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.values import dataclass
 
 Weights = Iterator[tuple[str, Shape]]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tonnage.memory.shapes.configs.fields import Fields, count_classes
 from tonnage.memory.shapes.shape import ModelShape
-from tonnage.values import dataclass
 
 
 def bert(fields: Fields, name: str, kind: str = "bert", vocabulary: int = 30522) -> ModelShape:

@@ -5,12 +5,11 @@ They differ in a handful of switches and in the defaults a file may leave out, s
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tonnage.errors import Problem
 from tonnage.memory.shapes.configs.fields import Fields
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
-from tonnage.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
