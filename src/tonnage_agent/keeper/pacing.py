@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tonnage_agent.keeper.intervals import LARGEST_SHARE, SHORTEST, best_interval
 
 _RETRY_SECONDS = 30.0
+"""At most this long until a failed save is tried again for the first time."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Pace:
     def _next_interval(self) -> float:
         """The first of an optimum comes early: it measures, and proves."""
         if self._failures:
-            longest = SHORTEST * 10 if self._rule.every is None else max(self._rule.every, _RETRY_SECONDS)
-            return min(_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 20), longest)
+            every = self._rule.every
+            first = _RETRY_SECONDS if every is None else min(max(every, 1.0), _RETRY_SECONDS)
+            longest = SHORTEST * 10 if every is None else max(every, _RETRY_SECONDS)
+            return min(first * 2.0 ** min(self._failures - 1, 20), longest)
         if self._rule.every is not None:
             return self._rule.every
         if not self._took:
@@ -63,7 +66,7 @@ class Pace:
         self.interval = self._next_interval()
 
     def failed(self, now: float) -> None:
-        """A save failed: try again sooner than the interval, but not at every step."""
+        """A save failed: try again no later than usual, then ever more rarely."""
         self._since = now
         self._failures += 1
         self.interval = self._next_interval()

@@ -333,7 +333,7 @@ class Run(Telling):
         self._pace.failed(self.clock.elapsed())
         if self._on_failure == "raise":
             raise error
-        self.say(f"{error}; training goes on, the next try is in {self._pace.interval:.0f} s")
+        self.say(f"{error}; training goes on, the next try is in {self._pace.interval:.3g} s")
 
     def _tell_no_place(self) -> None:
         if not self._has_told_no_place:

@@ -70,3 +70,13 @@ def test_failures_are_tried_again_sooner_and_ever_more_rarely() -> None:
 
     assert waits == [30, 60, 120, 240, 480, 600, 600]
     assert pace.interval == 600
+
+
+def test_a_script_that_saves_every_second_tries_again_after_a_second() -> None:
+    pace = Pace(Rule(every=1), now=0)
+    waits = []
+    for _ in range(7):
+        pace.failed(0)
+        waits.append(pace.interval)
+
+    assert waits == [1, 2, 4, 8, 16, 30, 30]
