@@ -67,6 +67,8 @@ GRACE_SECONDS = "TONNAGE_GRACE_SECONDS"
 
 DEADLINE = "TONNAGE_DEADLINE"
 """Seconds since 1970 at which the run must have ended."""
+SECONDS_LEFT = "TONNAGE_SECONDS_LEFT"
+"""The same counted from the agent's own start: a pod may wait for its node for days after it was made."""
 PRICE_PER_HOUR = "TONNAGE_PRICE_PER_HOUR"
 """Micro-dollars per hour of the whole gang."""
 BUDGET = "TONNAGE_BUDGET"

@@ -27,7 +27,14 @@ _CAUSES = {contract.EXIT_DEADLINE: "deadline", contract.EXIT_BUDGET: "budget"}
 class Facts:
     """The newest of everything."""
 
-    def __init__(self, settings: Settings, senses: Senses, log: Callable[[], list[str]]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        senses: Senses,
+        log: Callable[[], list[str]],
+        *,
+        ran_before: float | None = None,
+    ) -> None:
         self.told, self.memory = Told(), MemoryWatch()
         self.state, self.cause, self.message, self.peers = "starting", "", "", ""
         self.exit_code: int | None = None
@@ -36,6 +43,7 @@ class Facts:
         self.watched_kills = 0
         self.left_running = 0
         self.started_at: float | None = None
+        self._ran_before = None if ran_before is None else round(ran_before, 3)
         self.counters: dict[str, Any] = {}
         self._settings, self._senses, self._log = settings, senses, log
         self._suspects: list[Held] = []
@@ -62,6 +70,7 @@ class Facts:
             state=self.state,
             started_at=self.started_at,
             updated_at=round(now, 3),
+            ran_before=self._ran_before,
             cause=self.cause,
             message=self.message or told.message,
             exit_code=self.exit_code,

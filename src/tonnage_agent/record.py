@@ -36,6 +36,8 @@ class Record:
     """`starting`, `running`, `stopping`, `ended`."""
     started_at: float | None = None
     updated_at: float | None = None
+    ran_before: float | None = None
+    """Seconds that earlier pods of this attempt ran, where one was replaced."""
     cause: str = ""
     """The agent's own cause: `deadline`, `budget`, `terminated`, `preflight`, `command` (it could not be started),
     `memory` (watched by the agent, not by the kernel); empty where it has none."""

@@ -20,6 +20,7 @@ from contextlib import suppress
 from tonnage_agent import contract
 from tonnage_agent.answering import Answers
 from tonnage_agent.blackbox.box import BlackBox
+from tonnage_agent.blackbox.earlier import seconds_before
 from tonnage_agent.channels import Channels
 from tonnage_agent.facts import Facts
 from tonnage_agent.hearing.log import LogReader
@@ -61,12 +62,13 @@ class Wrapped:
         self._log = LogReader(settings.step_pattern, self._signals.wake)
         self._streams = Streams(self._log.read)
         self._senses = Senses(_watched_folders(settings), settings.memory_limit, environment)
-        self._facts = Facts(settings, self._senses, self._streams.last_lines)
+        before = seconds_before(settings)
+        self._facts = Facts(settings, self._senses, self._streams.last_lines, ran_before=before or None)
         self._box = BlackBox(settings, self._senses.look_at_rooms)
         self._channels = Channels(settings, environment)
-        begun = time.time()
+        begun = time.time() - before
         wall = nearest_wall(
-            begun, settings.deadline, settings.budget, settings.spent, settings.price_per_hour
+            begun, settings.deadline_from(begun), settings.budget, settings.spent, settings.price_per_hour
         )
         self._walls = WallWatch(wall, settings.grace_seconds) if wall is not None else None
         self._answers = Answers(settings, wall, begun)

@@ -40,12 +40,18 @@ class Settings:
     checkpoints: str = ""
     grace_seconds: float = DEFAULT_GRACE
     deadline: float | None = None
+    seconds_left: float | None = None
     price_per_hour: int = 0
     budget: int | None = None
     spent: int = 0
     peers: tuple[str, ...] = ()
     peers_seconds: float = 300.0
     link_bytes_per_second: float | None = None
+
+    def deadline_from(self, begun: float) -> float | None:
+        """The moment by which it must have ended, for an agent that began at `begun`."""
+        told = (self.deadline, None if self.seconds_left is None else begun + self.seconds_left)
+        return min((at for at in told if at is not None), default=None)
 
     @property
     def reserve_seconds(self) -> float:
@@ -135,6 +141,7 @@ _TABLE: tuple[tuple[str, str, Callable[[str], Any], str], ...] = (
     ("checkpoints", contract.CHECKPOINTS, str, "a folder or s3://bucket/prefix"),
     ("grace_seconds", contract.GRACE_SECONDS, _not_negative, "seconds"),
     ("deadline", contract.DEADLINE, _positive, "seconds since 1970"),
+    ("seconds_left", contract.SECONDS_LEFT, _not_negative, "seconds"),
     ("price_per_hour", contract.PRICE_PER_HOUR, _count, "micro-dollars as a whole number"),
     ("budget", contract.BUDGET, _count, "micro-dollars as a whole number"),
     ("spent", contract.SPENT, _count, "micro-dollars as a whole number"),

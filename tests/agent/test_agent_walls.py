@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wrapped_commands import Agent, python
 
+from tonnage_agent.blackbox.earlier import seconds_before
+from tonnage_agent.settings import Settings
 from tonnage_agent.walls import WallWatch, cost_so_far, nearest_wall
 
 SAVER = """
@@ -82,6 +84,37 @@ def test_a_script_that_does_not_listen_gets_sigterm_and_then_sigkill(tmp_path):
     assert agent.record["message"] == "deadline reached; still running at the end of its grace period, killed"
 
 
+def test_time_that_is_left_counts_from_the_start_in_the_pod_not_from_when_it_was_made(tmp_path):
+    began = time.monotonic()
+    agent = Agent(tmp_path, *python(SAVER), seconds_left="4", grace_seconds="1")
+
+    assert agent.end()[0] == 81
+    assert 2.5 < time.monotonic() - began < 8
+    assert agent.record["cause"] == "deadline"
+
+
+def test_a_pod_in_place_of_an_evicted_one_has_only_what_that_one_left(tmp_path):
+    """A Job gives the new pod the same variables; its record says what the old one used."""
+    first = Agent(tmp_path, "sleep", "60", seconds_left="10", grace_seconds="1")
+    first.until(lambda record: record["updatedAt"] - record["startedAt"] > 3)
+    first.kill_all()
+    began = time.monotonic()
+    second = Agent(tmp_path, "sleep", "60", seconds_left="10", grace_seconds="1")
+
+    assert second.end()[0] == 81
+    assert time.monotonic() - began < 8
+    assert 3 < second.record["ranBefore"] < 7
+
+
+@pytest.mark.parametrize("left_behind", ["", "{", "[]", '{"run":"another","startedAt":1,"updatedAt":9000}'])
+def test_what_is_no_record_of_this_run_takes_no_time_away(tmp_path, left_behind):
+    folder = tmp_path / "record" / "attempt-1" / "node-0"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text(left_behind)
+
+    assert seconds_before(Settings(run="mine", record=str(tmp_path / "record"))) == 0.0
+
+
 def test_a_budget_that_runs_out_has_its_own_code(tmp_path):
     agent = Agent(
         tmp_path,
@@ -101,7 +134,11 @@ def test_a_budget_that_runs_out_has_its_own_code(tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "code"),
-    [({"deadline": "1000"}, 81), ({"budget": "10", "spent": "10", "price_per_hour": "5"}, 82)],
+    [
+        ({"deadline": "1000"}, 81),
+        ({"seconds_left": "0"}, 81),
+        ({"budget": "10", "spent": "10", "price_per_hour": "5"}, 82),
+    ],
 )
 def test_what_is_over_before_it_began_is_not_started(tmp_path, settings, code):
     agent = Agent(tmp_path, "touch", str(tmp_path / "started"), **settings)

@@ -414,8 +414,9 @@ CASES = (
     ),
     Case(
         name="probe",
-        spec={**TORCH, "gpus": 1, "checkpoints": "pvc/ckpt", "train": {"microBatch": 2}},
-        more={"probe_steps": 50, "deadline_at": 1_794_000_000.0},
+        spec={**TORCH, "gpus": 1, "checkpoints": "pvc/ckpt", "train": {"microBatch": 2},
+              "deadline": "8h"},
+        more={"probe_steps": 50, "ran_seconds": 5_400.0},
     ),
 )  # fmt: skip
 BY_NAME = {case.name: case for case in CASES}

@@ -289,6 +289,18 @@ def test_the_deadline_of_kubernetes_is_a_backstop_behind_the_agents():
     assert spec["activeDeadlineSeconds"] > 3 * 3600
 
 
+def test_each_attempt_is_told_what_earlier_ones_left_of_the_time():
+    """Counted from its own start: no moment is known before a node takes it."""
+    case = a_case({"deadline": "2h", "maxWait": "1h"})
+    first, third = case.request(), replace(case.request(), attempt=3, ran_seconds=5400.5)
+
+    assert variables(trainer(render(first)))["TONNAGE_SECONDS_LEFT"] == "7200"
+    assert variables(trainer(render(third)))["TONNAGE_SECONDS_LEFT"] == "1800"
+    assert "TONNAGE_DEADLINE" not in variables(trainer(render(third)))
+    late = replace(case.request(), ran_seconds=9000.0)
+    assert variables(trainer(render(late)))["TONNAGE_SECONDS_LEFT"] == "0"
+
+
 def test_a_run_that_forgives_no_disruption_is_ended_by_one():
     rules = a_case({"retries": 0}).rendered().workload["spec"]["podFailurePolicy"]["rules"]
     assert rules[0]["action"] == "FailJob"

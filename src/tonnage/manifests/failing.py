@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.manifests.pods.environment import grace_seconds
+from tonnage.manifests.pods.environment import grace_seconds, seconds_left
 from tonnage.manifests.request import RenderRequest
 from tonnage.planning.workload.template import whole_seconds
 from tonnage_agent import contract
@@ -70,7 +70,7 @@ def active_deadline(request: RenderRequest) -> int | None:
     spec = request.run.spec
     if spec.deadline is None:
         return None
-    left = max(0, whole_seconds(spec.deadline) - int(request.ran_seconds))
+    left = -int(-(seconds_left(request) or 0.0) // 1)
     wait = whole_seconds(spec.max_wait) if spec.max_wait is not None else DEFAULT_WAIT
     return left + wait + grace_seconds(request) + _SLACK
 

@@ -139,8 +139,6 @@ class RenderRequest:
     """Micro-dollars of earlier attempts."""
     ran_seconds: float = 0.0
     """Time that earlier attempts ran."""
-    deadline_at: float | None = None
-    """Seconds since 1970 at which the run must have ended, where the launcher knows it."""
     probe_steps: int | None = None
 
 

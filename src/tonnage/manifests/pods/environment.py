@@ -48,6 +48,12 @@ def grace_seconds(request: RenderRequest) -> int:
     return DEFAULT_GRACE if checkpoints is None else SAVING_GRACE
 
 
+def seconds_left(request: RenderRequest) -> float | None:
+    """What earlier attempts left of the run's time; its clock begins with the agent, not while pods wait."""
+    limit = request.run.spec.deadline
+    return None if limit is None else max(0.0, limit.seconds - request.ran_seconds)
+
+
 def _told(request: RenderRequest) -> dict[str, str]:
     """What the agent and the SDK go by."""
     run, planned = request.run, request.planned
@@ -59,7 +65,7 @@ def _told(request: RenderRequest) -> dict[str, str]:
         contract.METRICS_PORT: ports_of(run).metrics,
         contract.GRACE_SECONDS: grace_seconds(request),
         contract.FAILURE_SECONDS: _rounded(planned.failure_seconds),
-        contract.DEADLINE: _rounded(request.deadline_at),
+        contract.SECONDS_LEFT: _rounded(seconds_left(request)),
         contract.PRICE_PER_HOUR: planned.price_per_hour,
         contract.BUDGET: _budget(request),
         contract.SPENT: request.spent or None,
