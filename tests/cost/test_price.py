@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cost.price import MICRO, Price, dollars, parse_price
+from tonnage.cost.price import Price, parse_price
+from tonnage.figures import MICRO, dollars
 from tonnage.spec.literals import Money
 
 

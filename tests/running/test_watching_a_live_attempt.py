@@ -73,10 +73,10 @@ def test_the_deadline_counts_all_attempts_together() -> None:
 def test_money_is_warned_of_once_and_stopped_at_the_wall() -> None:
     policy = {"budget": 100_000_000}
     (warned,) = decided(an_attempt(), spent=85_000_000, policy=policy)
-    assert warned == Tell(text="budget: $85.00 of $100 spent", key="budget-warn")
+    assert warned == Tell(text="budget: $85.00 of $100.00 spent", key="budget-warn")
     assert decided(an_attempt(), spent=85_000_000, policy=policy, told=frozenset({"budget-warn"})) == []
     (stop,) = decided(an_attempt(), spent=100_000_000, policy=policy)
-    assert (stop.cause, stop.why) == ("budget", "budget: $100 of $100 spent")
+    assert (stop.cause, stop.why) == ("budget", "budget: $100.00 of $100.00 spent")
 
 
 @pytest.mark.parametrize(("exceed", "first"), [("suspend", Suspend), ("warn", Tell)])

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tonnage.sandbox.showing import Show, format_seconds, in_columns
+from tonnage.sandbox.showing import Show, in_columns
 
 
 class Terminal(io.StringIO):
@@ -47,14 +47,6 @@ def test_a_brief_step_is_silent_in_a_log_and_quiet_is_silent_everywhere() -> Non
         quiet.step("etcd", "built")
 
     assert said.getvalue() == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (42, "42 s"), (60, "1 min"), (200, "3 min 20 s"), (3700, "1 h 1 min")],
-)
-def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text
 
 
 @pytest.mark.parametrize("subject", ["nodes", "API server", "kube-controller-manager v1.36.4"])

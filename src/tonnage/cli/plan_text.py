@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from tonnage.cli.columns import heading, mark, width, wrapped
+from tonnage.figures import about_dollars, about_time
 from tonnage.planning.answers import EffectiveValue
-from tonnage.planning.spending import dollars
-from tonnage.reporting.plan.figures import gib, more_time, short_time
+from tonnage.reporting.plan.figures import gib, more_time
 from tonnage.reporting.plan.row import Row
 from tonnage.reporting.plan.rows import mood_of, rows, title
 from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView
@@ -106,9 +106,9 @@ def _alternative(label: str, other: AlternativeView) -> list[str]:
     changes = ", ".join(change.what for change in other.changes) or "as it is"
     facts = [f"{gib(other.required)} of {gib(other.usable)}{more_time(other.slower)}"]
     if other.step_seconds is not None:
-        facts.append(f"{short_time(other.step_seconds)} per step")
+        facts.append(f"{about_time(other.step_seconds)} per step")
     if other.per_step is not None:
-        facts.append(f"{dollars(other.per_step * 1000)} per 1,000 steps")
+        facts.append(f"{about_dollars(other.per_step * 1000)} per 1,000 steps")
     return _row(Row(f"  {label}" if label == "chosen" else label, (changes, ", ".join(facts))))
 
 

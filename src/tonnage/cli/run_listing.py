@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.characters import fitting
 from tonnage.cli.columns import table
-from tonnage.planning.spending import dollars
-from tonnage.reporting.plan.figures import short_time
+from tonnage.figures import about_dollars, about_time
 from tonnage.reporting.text import format_age
 
 if TYPE_CHECKING:
@@ -26,11 +25,11 @@ def listed(lines: Sequence[RunLine], *, numbered: bool) -> list[str]:
         ("where", lambda line: line.place if line.place != HERE else "here"),
         ("state", lambda line: line.state),
         ("step", lambda line: line.progress),
-        ("left", lambda line: "-" if line.seconds_left is None else short_time(line.seconds_left)),
+        ("left", lambda line: "-" if line.seconds_left is None else about_time(line.seconds_left)),
         ("RAM", lambda line: line.held),
         ("attempt", lambda line: str(line.attempt) if line.attempt > 1 else ""),
         ("age", lambda line: line.age),
-        ("spent", lambda line: "-" if line.spent is None else dollars(line.spent)),
+        ("spent", lambda line: "-" if line.spent is None else about_dollars(line.spent)),
         ("", _remark),
     ]
     shown = [

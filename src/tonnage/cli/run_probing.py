@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonnage.reporting.plan.figures import short_time
+from tonnage.figures import about_time
 from tonnage.reporting.run.probing import ProbeView, view_probe
 from tonnage.units import format_bytes
 
@@ -46,8 +46,8 @@ def _lines(view: ProbeView) -> list[str]:
         of = f" of {format_bytes(view.gpu_total)}" if view.gpu_total else ""
         lines.append(f"  GPU       {format_bytes(view.gpu_peak)}{of}")
     if view.seconds_per_step:
-        lines.append(f"  step      {short_time(view.seconds_per_step)}")
+        lines.append(f"  step      {about_time(view.seconds_per_step)}")
     if view.save_seconds is not None and view.checkpoint_bytes is not None:
         size = format_bytes(view.checkpoint_bytes)
-        lines.append(f"  save      {short_time(view.save_seconds)} for a checkpoint of {size}")
+        lines.append(f"  save      {about_time(view.save_seconds)} for a checkpoint of {size}")
     return lines

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.characters import RULE, fitting
 from tonnage.cli.columns import mark, width, wrapped
-from tonnage.planning.spending import dollars
-from tonnage.reporting.plan.figures import gib, short_time
+from tonnage.figures import about_dollars, about_time
+from tonnage.reporting.plan.figures import gib
 from tonnage.reporting.run.sparkline import sparkline
 from tonnage.reporting.text import format_age
 from tonnage.running.wording import rate
@@ -37,16 +37,16 @@ def planned_lines(plan: Plan) -> list[str]:
         if need.name == "memory" and need.granted is not None:
             facts.append(f"RAM {format_bytes(need.granted)}")
     if plan.cost.per_hour is not None:
-        facts.append(f"{dollars(plan.cost.per_hour)} per hour")
+        facts.append(f"{about_dollars(plan.cost.per_hour)} per hour")
     if plan.pace.total is not None:
-        facts.append(f"about {short_time(plan.pace.total.p50)}")
+        facts.append(f"about {about_time(plan.pace.total.p50)}")
     where = plan.against or "nowhere in particular"
     lines = [_line("planned", f"fits on {where}: {', '.join(facts) or 'nothing else is known'}")]
     risk = plan.risk
     if risk.checkpoints is not None and risk.place:
         lines.append(
             _line(
-                "safe", f"a checkpoint every {short_time(risk.checkpoints.interval_seconds)} to {risk.place}"
+                "safe", f"a checkpoint every {about_time(risk.checkpoints.interval_seconds)} to {risk.place}"
             )
         )
     budget = plan.workload.run.spec.budget if plan.workload.run is not None else None
@@ -115,7 +115,7 @@ def _standing(view: RunView, now: dt.datetime) -> list[str]:
     if view.loss is not None:
         parts.append(f"loss {view.loss:.4g}")
     if view.seconds_per_step:
-        parts.append(f"{short_time(view.seconds_per_step)}/step")
+        parts.append(f"{about_time(view.seconds_per_step)}/step")
     if view.finishes is not None and view.state == "running":
         parts.append(f"finishes {_moment(view.finishes, now)}{_give_or_take(view)}")
     if view.phase not in ("", "step"):
@@ -129,7 +129,7 @@ def _give_or_take(view: RunView) -> str:
     """How far off the end may be, where that is worth a word."""
     if view.finishes_within is None or view.finishes_within < max(30.0, 0.02 * (view.seconds_left or 0.0)):
         return ""
-    return f" (+-{short_time(view.finishes_within)})"
+    return f" (+-{about_time(view.finishes_within)})"
 
 
 def _memory(label: str, memory: MemoryView, view: RunView, now: dt.datetime) -> list[str]:
@@ -159,7 +159,7 @@ def _trend(memory: MemoryView, view: RunView, now: dt.datetime) -> str:
     text = f"growing {pace}"
     if memory.limit_in_seconds is None:
         return text
-    text += f": limit in {short_time(memory.limit_in_seconds)}"
+    text += f": limit in {about_time(memory.limit_in_seconds)}"
     if view.finishes is not None and now + dt.timedelta(seconds=memory.limit_in_seconds) > view.finishes:
         return text + ", after the end"
     return text
@@ -167,16 +167,16 @@ def _trend(memory: MemoryView, view: RunView, now: dt.datetime) -> str:
 
 def _money(view: RunView, now: dt.datetime) -> list[str]:
     total = (
-        "" if view.seconds_left is None else f" of about {short_time(view.ran_seconds + view.seconds_left)}"
+        "" if view.seconds_left is None else f" of about {about_time(view.ran_seconds + view.seconds_left)}"
     )
-    time = f"ran {short_time(view.ran_seconds)}{total}"
+    time = f"ran {about_time(view.ran_seconds)}{total}"
     if view.deadline_seconds is not None:
-        time += f", deadline {short_time(view.deadline_seconds)}"
+        time += f", deadline {about_time(view.deadline_seconds)}"
     parts = [time]
     if view.spent is not None:
-        money = f"spent {dollars(view.spent)}"
-        money += f" of about {dollars(view.expected_cost)}" if view.expected_cost is not None else ""
-        money += f", budget {dollars(view.budget)}" if view.budget is not None else ""
+        money = f"spent {about_dollars(view.spent)}"
+        money += f" of about {about_dollars(view.expected_cost)}" if view.expected_cost is not None else ""
+        money += f", budget {about_dollars(view.budget)}" if view.budget is not None else ""
         parts.insert(0, money)
     if view.safe_step is not None:
         ago = "" if view.safe_since is None else f" ({format_age(now - view.safe_since)} ago)"
@@ -191,11 +191,11 @@ def _warnings(view: RunView) -> list[str]:
     found = []
     left, deadline = view.seconds_left, view.deadline_seconds
     if left is not None and deadline is not None and view.ran_seconds + left > deadline:
-        early = short_time(view.ran_seconds + left - deadline)
+        early = about_time(view.ran_seconds + left - deadline)
         found.append(f"the deadline comes {early} before the end: it will be saved and stopped then")
     if view.expected_cost is not None and view.budget is not None and view.expected_cost > view.budget:
         found.append(
-            f"the budget ends before the run does: {dollars(view.expected_cost - view.budget)} are missing"
+            f"the budget ends before the run does: {about_dollars(view.expected_cost - view.budget)} are missing"
         )
     if not view.is_supervised:
         found.append("nobody keeps it alive: only what its place does by itself happens")

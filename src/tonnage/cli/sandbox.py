@@ -90,9 +90,10 @@ def up(
     import shlex
     import time
 
+    from tonnage.figures import duration
     from tonnage.sandbox.lifecycle import up as start
     from tonnage.sandbox.request import SandboxRequest
-    from tonnage.sandbox.showing import Show, format_seconds
+    from tonnage.sandbox.showing import Show
     from tonnage.sandbox.state import READY, load
 
     request = SandboxRequest(
@@ -112,7 +113,7 @@ def up(
     if output == "json":
         click.echo(json.dumps(_described(made) | {"seconds": round(took, 2)}, indent=2))
         return
-    said = "runs already" if was_ready else f"is ready, {format_seconds(took)}"
+    said = "runs already" if was_ready else f"is ready, {duration(took)}"
     show.line(f"  sandbox {made.name} {said}")
     show.line()
     click.echo(f"export KUBECONFIG={shlex.quote(str(made.kubeconfig))}")

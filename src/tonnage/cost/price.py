@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-MICRO = 1_000_000
+from tonnage.figures import MICRO, dollars
+
 Per = Literal["node", "gpu"]
 
 _HOURS = {"hour": 1, "day": 24, "week": 168, "month": 730}
@@ -36,6 +38,8 @@ class Price:
     """The day it was true, where it comes from a table."""
     note: str = ""
     """What to mind: another region, a spot price, a stale row."""
+    among: tuple[Price, ...] = ()
+    """The prices it ranges over, where several people say one: each with its own origin and date."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:
@@ -56,7 +60,31 @@ class Price:
         >>> str(Price(low=55_040_000, high=55_040_000).times(3, of=8))
         '$20.64/h'
         """
-        return replace(self, low=self.low * count // of, high=-(-self.high * count // of))
+        return replace(
+            self,
+            low=self.low * count // of,
+            high=-(-self.high * count // of),
+            among=tuple(one.times(count, of) for one in self.among),
+        )
+
+    def spanning(self, other: Price) -> Price:
+        """The range over both; what one origin says on one day stays one price, others are kept apart.
+
+        >>> cheap, dear = Price(low=2, high=3, origin="a"), Price(low=5, high=5, origin="b")
+        >>> [(one.origin, one.low, one.high) for one in cheap.spanning(dear).spanning(cheap).each()]
+        [('a', 2, 3), ('b', 5, 5)]
+        """
+        said: dict[str, Price] = {}
+        for one in (*self.each(), *other.each()):
+            known = said.get(one.origin_text())
+            said[one.origin_text()] = one if known is None else _wider(known, one)
+        every = sorted(said.values(), key=lambda one: (one.low, one.high, one.origin))
+        whole = _wider(self, other)
+        return replace(whole, among=tuple(every) if len(every) > 1 else ())
+
+    def each(self) -> tuple[Price, ...]:
+        """One price for each origin, the lowest first."""
+        return self.among or (self,)
 
     def for_hours(self, hours: float) -> tuple[int, int]:
         """Micro-dollars for so many hours, from low to high."""
@@ -67,9 +95,21 @@ class Price:
         dated = f"{self.origin}, {self.as_of.isoformat()}" if self.as_of else self.origin
         return f"{dated} ({self.note})" if self.note else dated
 
+    def origins_text(self) -> str:
+        """The same of every origin it ranges over."""
+        return "; ".join(one.origin_text() for one in self.each())
+
     def __str__(self) -> str:
         upper = f"..{dollars(self.high)[1:]}" if dollars(self.high) != dollars(self.low) else ""
         return f"{dollars(self.low)}{upper}/h"
+
+
+def spanned(prices: Iterable[Price]) -> Price | None:
+    """The range over all of them; None where there are none."""
+    whole: Price | None = None
+    for one in prices:
+        whole = one if whole is None else whole.spanning(one)
+    return whole
 
 
 def parse_price(text: str, *, origin: str, per: Per = "node") -> Price | None:
@@ -91,19 +131,10 @@ def parse_price(text: str, *, origin: str, per: Per = "node") -> Price | None:
     return Price(low=lowest // hours, high=-(-highest // hours), per=per, origin=origin)
 
 
-def dollars(micro: int) -> str:
-    """An amount as people write it: cents below a thousand dollars, whole dollars above, more digits when tiny.
-
-    >>> dollars(61_200_000), dollars(1_900_000_000), dollars(2_100), dollars(0)
-    ('$61.20', '$1,900', '$0.0021', '$0.00')
-    """
-    sign, size = ("-", -micro) if micro < 0 else ("", micro)
-    if 0 < size < MICRO // 100:
-        return f"{sign}${Decimal(size) / MICRO:f}".rstrip("0")
-    if size >= 1000 * MICRO - MICRO // 2:
-        return f"{sign}${round(Decimal(size) / MICRO):,}"
-    cents = (size * 100 + MICRO // 2) // MICRO
-    return f"{sign}${cents // 100:,}.{cents % 100:02d}"
+def _wider(one: Price, other: Price) -> Price:
+    """From the lower to the higher of both, with the cheaper one's words."""
+    cheaper = one if (one.low, one.high) <= (other.low, other.high) else other
+    return replace(cheaper, low=min(one.low, other.low), high=max(one.high, other.high))
 
 
 def micro_dollars(text: str) -> int:

@@ -22,20 +22,3 @@ def budget_per_hour(workload: Workload) -> float | None:
     if budget is None or budget.limit.per is None:
         return None
     return budget.limit.high / HOURS[budget.limit.per]
-
-
-def dollars(micro: float) -> str:
-    """Micro-dollars for a screen: cents below ten dollars, whole dollars above, three figures above a thousand.
-
-    >>> dollars(4_200_000), dollars(61_400_000), dollars(1_904_000_000)
-    ('$4.20', '$61', '$1,900')
-    """
-    amount = micro / 1_000_000
-    if 0 < amount < 0.01:
-        return f"${amount:.2g}"
-    if amount < 10:
-        return f"${amount:,.2f}"
-    if amount < 1000:
-        return f"${amount:,.0f}"
-    digits = len(str(int(amount))) - 2
-    return f"${round(amount, -digits):,.0f}"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tonnage.figures import about_dollars
 from tonnage.planning.answers import Change, Need, Plan, Verdict
 from tonnage.planning.changing import gib
 from tonnage.planning.protecting import change_against_losing
-from tonnage.planning.spending import dollars
 from tonnage.planning.workload import Workload
 from tonnage.units import format_bytes
 
@@ -68,7 +68,7 @@ def losing_obstacle(plan: Plan) -> list[Obstacle]:
     if not plan.risk.is_refused:
         return []
     late = plan.risk.late_death
-    change = change_against_losing(plan.workload, plan.risk, "" if late is None else dollars(late))
+    change = change_against_losing(plan.workload, plan.risk, "" if late is None else about_dollars(late))
     return [Obstacle(change.why, (change,))]
 
 

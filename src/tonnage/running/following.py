@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tonnage.figures import dollars, duration
 from tonnage.running import wording
 from tonnage.running.actions import Action, Finish, GiveUp, Launch, Suspend
 from tonnage.running.attempts import Attempt, Ending
@@ -67,15 +68,15 @@ def _launch(
 
 def _out_of_time_or_money(situation: Situation, policies: Policies) -> GiveUp | None:
     if is_past_deadline(situation, policies):
-        ran = wording.duration(situation.ran_seconds)
-        limit = policies.written.get("deadline") or wording.duration(policies.deadline_seconds or 0)
+        ran = duration(situation.ran_seconds)
+        limit = policies.written.get("deadline") or duration(policies.deadline_seconds or 0)
         return GiveUp(
             why=f"deadline: it has run {ran} of {limit}",
             hint=f"raise deadline in the document, then {_resume(situation)}",
             code=OUT_OF_TIME,
         )
     if is_over_budget(situation, policies) and policies.on_exceed != "warn":
-        spent = f"{wording.money(situation.spent)} of {wording.money(policies.budget or 0)} spent"
+        spent = f"{dollars(situation.spent)} of {dollars(policies.budget or 0)} spent"
         return GiveUp(
             why=f"budget: {spent}",
             hint=f"raise budget in the document, then {_resume(situation)}",

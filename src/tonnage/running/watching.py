@@ -9,10 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 
+from tonnage.figures import dollars, duration
 from tonnage.running.actions import Action, Launch, Stop, Suspend, Tell
 from tonnage.running.observing import Situation
 from tonnage.running.policies import Policies
-from tonnage.running.wording import duration, money
 
 LONG_PHASES = frozenset(
     ("checkpoint", "eval", "evaluation", "validation", "load", "preprocess", "shuffle", "cache")
@@ -71,7 +71,7 @@ def _over_budget(situation: Situation, policies: Policies, now: dt.datetime) -> 
     del now
     if policies.budget is None or situation.observation.state == "stopping":
         return ()
-    spent = f"{money(situation.spent)} of {money(policies.budget)} spent"
+    spent = f"{dollars(situation.spent)} of {dollars(policies.budget)} spent"
     if not is_over_budget(situation, policies):
         nearly = situation.spent >= policies.budget_warn_at * policies.budget
         return (Tell(text=f"budget: {spent}", key="budget-warn"),) if nearly else ()

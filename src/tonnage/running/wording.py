@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tonnage.figures import dollars, duration
 from tonnage.running.actions import GiveUp, Launch
 from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.history import RunRecord
@@ -169,41 +170,9 @@ def rate(bytes_per_second: float, peak: int | None) -> str:
     return f"{format_bytes(bytes_per_second)} per second"
 
 
-def duration(seconds: float) -> str:
-    """A time for people.
-
-    >>> duration(96), duration(7_380), duration(0.4), duration(200_000)
-    ('96 s', '2 h 3 min', '0.4 s', '2 d 7 h')
-    """
-    if seconds < 10:
-        return f"{seconds:.2g} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if hours else f"{days} d"
-
-
-def money(micro_dollars: int) -> str:
-    """Dollars for people.
-
-    >>> money(1_600_000), money(2_400_000_000), money(4_000)
-    ('$1.60', '$2,400', '$0.004')
-    """
-    dollars = micro_dollars / 1e6
-    if abs(dollars) >= 100:
-        return f"${dollars:,.0f}"
-    return f"${dollars:,.2f}" if abs(dollars) >= 0.01 or dollars == 0 else f"${dollars:.1g}"
-
-
 def price(seconds: float, price_per_hour: int) -> str:
     """What this much time of the whole gang costs."""
-    return money(round(seconds * price_per_hour / 3600))
+    return dollars(round(seconds * price_per_hour / 3600))
 
 
 def ran_seconds(attempts: Sequence[Attempt]) -> float:

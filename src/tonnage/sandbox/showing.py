@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from tonnage.figures import duration
+
 _WIDTH = 80
 
 
@@ -36,7 +38,7 @@ class Show:
         """One finished step: what, how it ended, and how long since the step before."""
         took = time.monotonic() - self._last
         self._last = time.monotonic()
-        self.line(in_columns(subject, outcome, format_seconds(took)))
+        self.line(in_columns(subject, outcome, duration(took)))
 
     @contextmanager
     def running(
@@ -45,7 +47,7 @@ class Show:
         """A step that takes a while: a line that lives until it ends. A brief one is left out of a log."""
         progress = Progress(doing)
         began = time.monotonic()
-        usual = f", usually {format_seconds(usual_seconds)}" if usual_seconds else ""
+        usual = f", usually {duration(usual_seconds)}" if usual_seconds else ""
         ended = threading.Event()
         ticker = threading.Thread(
             target=self._tick, args=(subject, progress, began, usual, ended), daemon=True
@@ -70,12 +72,12 @@ class Show:
         while not ended.wait(0.5):
             took = time.monotonic() - began
             if self._is_terminal:
-                now = in_columns(subject, f"{progress.text}{usual}", format_seconds(took))
+                now = in_columns(subject, f"{progress.text}{usual}", duration(took))
                 with self._lock:
                     self._write(f"\r\033[K{now[: _WIDTH - 1]}")
             elif took // 60 > minutes:
                 minutes = int(took // 60)
-                self.line(in_columns(subject, f"still {progress.text}{usual}", format_seconds(took)))
+                self.line(in_columns(subject, f"still {progress.text}{usual}", duration(took)))
         if self._is_terminal:
             with self._lock:
                 self._write("\r\033[K")
@@ -100,19 +102,3 @@ def in_columns(subject: str, outcome: str, right: str) -> str:
     # Two tabs: short subjects of steps, long names of components with their versions.
     left = f"  {subject:<{13 if len(subject) <= 13 else 31}} {outcome}"
     return f"{left:<{_WIDTH - 12}} {right:>11}" if right else left
-
-
-def format_seconds(seconds: float) -> str:
-    """A duration for people.
-
-    >>> format_seconds(4.21), format_seconds(200), format_seconds(3700)
-    ('4.2 s', '3 min 20 s', '1 h 1 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"

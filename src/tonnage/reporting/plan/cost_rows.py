@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.planning.answers import Cost, Waiting
-from tonnage.planning.spending import dollars
-from tonnage.reporting.plan.figures import dollar_range, percent, short_time, time_range
+from tonnage.figures import about_dollars, about_time
+from tonnage.planning.answers import Cost, Said, Waiting
+from tonnage.reporting.plan.figures import dollar_range, money_range, percent, time_range
 from tonnage.reporting.plan.row import Mood, Row
 from tonnage.reporting.plan.views import PlanView, RiskView, TimeView
+
+MOST_ORIGINS = 3
+"""Prices shown one by one; a cluster of many kinds of nodes has more."""
 
 
 def time_rows(time: TimeView) -> Iterator[Row]:
     if time.step_seconds is None:
         return
     taken = time.paced_seconds or time.step_seconds
-    pace = f"{short_time(taken.p50)} per step"
+    pace = f"{about_time(taken.p50)} per step"
     if time.per_second:
         pace += f", {time.per_second:,.0f} {time.unit}/s"
     first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
@@ -23,7 +26,7 @@ def time_rows(time: TimeView) -> Iterator[Row]:
     lines += [_starved(wait, time) for wait in time.waits if wait.cause == "data loader"]
     if time.loader_seconds is not None and time.idle_share is None:
         lines.append(
-            f"the GPUs wait if a sample costs a loader worker more than {short_time(time.loader_seconds)}"
+            f"the GPUs wait if a sample costs a loader worker more than {about_time(time.loader_seconds)}"
         )
     yield Row("Takes", tuple(lines))
 
@@ -44,7 +47,7 @@ def risk_rows(view: PlanView) -> Iterator[Row]:
     lines: list[str] = []
     if risk.is_refused or risk.every_seconds is None:
         if risk.late_death is not None:
-            lines.append(f"{dollars(risk.late_death)}: all of it, if it dies at 90 %")
+            lines.append(f"{about_dollars(risk.late_death)}: all of it, if it dies at 90 %")
         elif not risk.place:
             is_ours = view.run.kind == "Run"
             lines.append(
@@ -67,10 +70,10 @@ def risk_rows(view: PlanView) -> Iterator[Row]:
 def _starved(wait: Waiting, time: TimeView) -> str:
     """What waiting for data costs, and what would end it."""
     assert time.step_seconds is not None
-    price = f", {dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
+    price = f", {about_dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
     return (
         f"the GPUs wait {percent(wait.idle_share)} of the time for data{price}: they could do a step in "
-        f"{short_time(time.step_seconds.p50)}; {wait.remedy} ends it"
+        f"{about_time(time.step_seconds.p50)}; {wait.remedy} ends it"
     )
 
 
@@ -81,25 +84,36 @@ def _hours(hours: float) -> str:
 
 def _cost_lines(cost: Cost) -> Iterator[str]:
     assert cost.per_hour is not None
-    hour = dollars(cost.per_hour)
-    if cost.per_hour_high and cost.per_hour_high > cost.per_hour:
-        hour += f" to {dollars(cost.per_hour_high).removeprefix('$')}"
+    hour = money_range(cost.per_hour, cost.per_hour_high)
     first = f"{hour} per hour" + (f", {dollar_range(cost.total)}" if cost.total is not None else "")
     yield first + (f"; budget {cost.budget_text}" if cost.budget_text else "")
-    deadline = f"{dollars(cost.to_deadline)} if it runs to its deadline; " if cost.to_deadline else ""
-    yield f"{deadline}price: {cost.origin}"
+    deadline = f"{about_dollars(cost.to_deadline)} if it runs to its deadline" if cost.to_deadline else ""
+    if len(cost.prices) > 1:
+        yield from filter(None, (deadline,))
+        yield from map(_priced, cost.prices[:MOST_ORIGINS])
+        if (more := len(cost.prices) - MOST_ORIGINS) > 0:
+            yield f"and {more} more price{'' if more == 1 else 's'}: -o json shows each"
+    else:
+        yield "; ".join(filter(None, (deadline, f"price: {cost.origin}")))
     if cost.spot is not None and cost.spot.pays:
         spot = cost.spot
         yield (
-            f"on spot nodes {dollars(spot.per_hour)} instead of {dollars(spot.on_demand_per_hour)} per hour, "
+            f"on spot nodes {about_dollars(spot.per_hour)} instead of {about_dollars(spot.on_demand_per_hour)} per hour, "
             f"{spot.slower:.1f} x as long (assumed): it pays"
         )
+
+
+def _priced(said: Said) -> str:
+    """One of several prices, with who says it and since when."""
+    dated = f"{said.origin}, {said.as_of}" if said.as_of else said.origin
+    note = f" ({said.note})" if said.note else ""
+    return f"{money_range(said.per_hour, said.per_hour_high)} per hour: {dated}{note}"
 
 
 def _unsaid(risk: RiskView) -> str:
     """Where a manifest keeps its progress; how often its program saves is not in it."""
     assert risk.every_seconds is not None
-    every = short_time(risk.every_seconds)
+    every = about_time(risk.every_seconds)
     return (
         f"the work since the last save to {risk.place}; how often is not said (every {every} would be right)"
     )
@@ -107,7 +121,11 @@ def _unsaid(risk: RiskView) -> str:
 
 def _at_risk(risk: RiskView) -> str:
     assert risk.every_seconds is not None
-    saved = f", saved in {short_time(risk.save_seconds)}" if risk.save_seconds else ""
-    what = f"{dollars(risk.at_risk)} of work" if risk.at_risk is not None else "the work since the last save"
-    every = short_time(risk.every_seconds)
+    saved = f", saved in {about_time(risk.save_seconds)}" if risk.save_seconds else ""
+    what = (
+        f"{about_dollars(risk.at_risk)} of work"
+        if risk.at_risk is not None
+        else "the work since the last save"
+    )
+    every = about_time(risk.every_seconds)
     return f"{what} at any moment (every {every} to {risk.place}{saved})"

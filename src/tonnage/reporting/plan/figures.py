@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
+from tonnage.figures import about_dollars, about_time
 from tonnage.memory.estimate import Interval
-from tonnage.planning.spending import dollars
 
 _GIB = 2**30
 
 
-def short_time(seconds: float) -> str:
-    """A time in the unit people plan in.
-
-    >>> short_time(0.31), short_time(40), short_time(5_760), short_time(112_000), short_time(2_000_000)
-    ('310 ms', '40 s', '96 min', '31 h', '23 d')
-    """
-    if seconds < 0.01:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 10 * 3600:
-        return f"{seconds / 3600:.1f} h"
-    if seconds < 10 * 86400:
-        return f"{seconds / 3600:,.0f} h"
-    return f"{seconds / 86400:,.0f} d"
-
-
 def time_range(interval: Interval) -> str:
     """`31 h (27-36 h)`: the middle and the 80 % interval, in one unit."""
-    low, high = short_time(interval.p10), short_time(interval.p90)
-    if low == high == short_time(interval.p50):
+    low, high = about_time(interval.p10), about_time(interval.p90)
+    if low == high == about_time(interval.p50):
         return high
     unit = high.rpartition(" ")[2]
     start = low.removesuffix(f" {unit}") if low.endswith(f" {unit}") else low
-    return f"{short_time(interval.p50)} ({start} to {high})"
+    return f"{about_time(interval.p50)} ({start} to {high})"
 
 
 def dollar_range(interval: Interval) -> str:
     """`$1,900 in all ($1,650 to 2,200)`."""
-    low, high = dollars(interval.p10), dollars(interval.p90)
+    low, high = about_dollars(interval.p10), about_dollars(interval.p90)
     if low == high:
         return f"{high} in all"
-    return f"{dollars(interval.p50)} in all ({low} to {high.removeprefix('$')})"
+    return f"{about_dollars(interval.p50)} in all ({low} to {high.removeprefix('$')})"
+
+
+def money_range(low: int, high: int | None) -> str:
+    """`$20 to 48`: an amount by the hour, its two ends where they differ on a screen.
+
+    >>> money_range(48_000_000, None), money_range(2_000_000, 6_000_000)
+    ('$48', '$2.00 to 6.00')
+    """
+    least, most = about_dollars(low), about_dollars(high or low)
+    return least if least == most else f"{least} to {most.removeprefix('$')}"
 
 
 def gib(count: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.figures import about_dollars
 from tonnage.planning.answers import Change, Waiting
-from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.figures import bare_gib, cores, gib, large, percent
 from tonnage.reporting.plan.row import LABELS, MOODS, Row
 from tonnage.reporting.plan.views import GpuMemoryView, NeedView, PlanView, SharesView, TimeView
@@ -64,7 +64,7 @@ def share_rows(shares: SharesView | None) -> Iterator[Row]:
     if shares is None or not shares.stranded:
         return
     name = LABELS.get(shares.scarcest, shares.scarcest)
-    price = f", {dollars(shares.stranded_per_hour)} per hour" if shares.stranded_per_hour else ""
+    price = f", {about_dollars(shares.stranded_per_hour)} per hour" if shares.stranded_per_hour else ""
     text = (
         f"{shares.stranded} GPU{'' if shares.stranded == 1 else 's'}{price}: it takes "
         f"{percent(shares.shares[shares.scarcest])} of the {name} with {percent(shares.gpus)} of the GPUs"
@@ -99,7 +99,7 @@ def _change(change: Change) -> str:
 def _throttled(wait: Waiting) -> str:
     """What too few cores cost."""
     most = "up to " if wait.is_bound else ""
-    price = f", {dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
+    price = f", {about_dollars(wait.per_hour)} per hour" if wait.per_hour is not None else ""
     return (
         f"the GPUs wait {most}{percent(wait.idle_share)} of the time for cores{price}; {wait.remedy} ends it"
     )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.planning.spending import dollars
 from tonnage.reporting.plan.cost_rows import cost_rows, risk_rows, time_rows
-from tonnage.reporting.plan.figures import gib
+from tonnage.reporting.plan.figures import gib, money_range
 from tonnage.reporting.plan.need_rows import change_rows, memory_rows, need_row, share_rows
 from tonnage.reporting.plan.place_rows import start_rows, target_rows, wall_rows
 from tonnage.reporting.plan.row import Mood, Row
@@ -57,8 +56,12 @@ def mood_of(verdict: str) -> Mood:
 def _parts(view: PlanView) -> Iterator[Row]:
     words = {"slice": "MIG slice", "shared": "shared GPU", "whole": "whole GPU"}
     for index, part in enumerate(view.parts[:4]):
-        price = f", {dollars(part.per_hour)} per hour" if part.per_hour is not None else ""
-        idle = f", {dollars(part.idle_per_hour)} of it idle" if part.idle_per_hour else ""
+        price = ""
+        if part.per_hour is not None:
+            price = f", {money_range(part.per_hour, part.per_hour_high)} per hour"
+        idle = ""
+        if part.idle_per_hour:
+            idle = f", {money_range(part.idle_per_hour, part.idle_per_hour_high)} of it idle"
         name = f"{part.profile} of {part.gpu}" if part.profile else part.gpu
         slower = f", up to {part.slower:.1f} x as long" if part.slower > 1.05 else ""
         first = f"{words[part.how]} {name}: {gib(part.memory)}{price}{idle}{slower}"

@@ -239,8 +239,11 @@ def _part(part: PartAnswer) -> PartView:
         fits=part.fits,
         isolation=part.isolation,
         slower=part.slower,
-        per_hour=part.rate,
-        idle_per_hour=part.idle_rate,
+        per_hour=None if part.price is None else part.price.low,
+        per_hour_high=None if part.price is None else part.price.high,
+        idle_per_hour=0 if part.idle is None else part.idle.low,
+        idle_per_hour_high=0 if part.idle is None else part.idle.high,
+        origin="" if part.price is None else part.price.origins_text(),
         offered_by=part.nodes,
     )
 

@@ -141,7 +141,10 @@ class PartView(View, frozen=True):
     isolation: str
     slower: float
     per_hour: int | None
+    per_hour_high: int | None
     idle_per_hour: int
+    idle_per_hour_high: int
+    origin: str
     offered_by: int | None
 
 
