@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from tonnage.local.sampled import FEW, samples_after
-from tonnage.local.tailing import lines_after
+from tonnage.local.tailing import last_lines, lines_after
 from tonnage_agent.telemetry import Sample
 
 
@@ -30,6 +31,40 @@ def test_one_endless_line_comes_in_pieces_and_nothing_is_lost(tmp_path: Path) ->
         read += sum(map(len, lines))
     assert read == 3_000_003
     assert lines_after(tmp_path / "absent", 0) == ([], 0)
+
+
+def test_the_end_of_a_line_without_an_end_is_found_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "output.log"
+    with path.open("wb") as file:
+        file.write(b"first\n")
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+        file.write(b"\nKeyError: 'labels'\n")
+    began = time.process_time()
+
+    assert last_lines(path, 1) == ["KeyError: 'labels'"]
+    assert last_lines(path, 3)[-1] == "KeyError: 'labels'"
+    assert time.process_time() - began < 2
+
+
+def test_a_progress_bar_is_the_line_it_showed_last(tmp_path: Path) -> None:
+    path = tmp_path / "output.log"
+    bar = "".join(f"\r{step}/1000" for step in range(1001))
+    path.write_bytes(f"begins\r\n{bar}\nended\r\n".encode())
+
+    assert last_lines(path, None) == ["begins", "1000/1000", "ended"]
+    assert last_lines(path, 2) == ["1000/1000", "ended"]
+
+
+def test_a_bar_that_is_still_drawn_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "output.log"
+    path.write_bytes(b"\r1/9\r2/9\r")
+    lines, offset = lines_after(path, 0)
+    assert lines == ["1/9"]
+    with path.open("ab") as file:
+        file.write(b"\n")
+
+    assert lines_after(path, offset) == (["2/9"], 10)
 
 
 def test_samples_are_read_as_far_back_as_nobody_has_read(tmp_path: Path) -> None:

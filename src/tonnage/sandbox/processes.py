@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tonnage.errors import EnvironmentProblem, Problem
+from tonnage.local import tailing
 from tonnage.sandbox.ledger import Ledger
 from tonnage.sandbox.state import Sandbox
 
@@ -30,6 +31,8 @@ _AGAIN = 'cd "$1" && shift && while :; do "$@"; echo "ended with $?, starting ag
 _NEVER_BY_PROXY = ("localhost", "127.0.0.0/8", "10.245.0.0/16", "10.96.0.0/16", ".svc", ".cluster.local")
 _GRACE_SECONDS = 3.0
 _BURIAL_SECONDS = 3.0
+_LOOKED_AT = 200
+"""Lines of a log among which the last ones that say something are looked for."""
 
 
 def start(
@@ -151,12 +154,7 @@ def started_at(pid: int) -> str | None:
 
 def last_lines(path: Path, count: int = 6) -> list[str]:
     """The end of a log, each line cut to what fits an error message."""
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - 16_384))
-            lines = log.read().decode(errors="replace").splitlines()
-    except OSError:
-        return []
+    lines = tailing.last_lines(path, _LOOKED_AT)
     return [_readable(line)[:240] for line in lines if line.strip()][-count:]
 
 
