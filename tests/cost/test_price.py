@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonnage.cost.price import Price, parse_price
+from tonnage.cost.price import Price, parse_price, spanned
 from tonnage.figures import MICRO, dollars
 from tonnage.spec.literals import Money
 
@@ -82,3 +82,42 @@ def test_parts_of_a_price_never_shrink_the_range(low: int, more: int, count: int
 
 def test_hours_are_multiplied_at_both_ends() -> None:
     assert Price(low=2 * MICRO, high=3 * MICRO).for_hours(1.5) == (3 * MICRO, 4_500_000)
+
+
+def test_a_range_over_two_origins_keeps_both_with_their_dates() -> None:
+    own = Price(low=48, high=48, origin="Cluster document")
+    listed = Price(low=55, high=55, origin="AWS list price", as_of=dt.date(2026, 8, 21))
+
+    both = listed.spanning(own)
+
+    assert (both.low, both.high) == (48, 55)
+    assert both.origins_text() == "Cluster document; AWS list price, 2026-08-21"
+    assert [(one.low, one.high) for one in both.times(3).each()] == [(144, 144), (165, 165)]
+
+
+def test_what_one_origin_says_of_several_nodes_is_one_range() -> None:
+    prices = [Price(low=amount, high=amount, origin="Cluster document") for amount in (6, 4, 5)]
+    whole = spanned(prices)
+
+    assert whole is not None
+    assert (whole.low, whole.high, whole.among) == (4, 6, ())
+
+
+a_price = st.builds(
+    lambda low, more, origin: Price(low=low, high=low + more, origin=origin),
+    st.integers(0, 10**9),
+    st.integers(0, 10**6),
+    st.sampled_from("abc"),
+)
+
+
+@given(st.lists(a_price, min_size=1, max_size=6))
+def test_a_range_covers_every_price_in_any_order_and_names_each_origin_once(prices: list[Price]) -> None:
+    whole, backwards = spanned(prices), spanned(reversed(prices))
+
+    assert whole is not None
+    assert backwards is not None
+    assert (whole.low, whole.high) == (min(one.low for one in prices), max(one.high for one in prices))
+    assert sorted(one.origin for one in whole.each()) == sorted({one.origin for one in prices})
+    assert whole.each() == backwards.each()
+    assert min(one.low for one in whole.each()) == whole.low

@@ -7,6 +7,7 @@ its part, and isolates nothing: all of its neighbours' memory is one pool.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tonnage.cluster.gpus import GpuType, MigProfile
@@ -52,5 +53,4 @@ def gpu_price(node_price: Price, gpus: int) -> Price | None:
     """What one GPU of a node costs: a node is paid for whole, and its GPUs are why."""
     if gpus <= 0:
         return None
-    one = node_price.times(1, of=gpus)
-    return Price(low=one.low, high=one.high, per="gpu", origin=one.origin, as_of=one.as_of, note=one.note)
+    return replace(node_price.times(1, of=gpus), per="gpu")

@@ -26,6 +26,8 @@ SPOT_LABELS = (
     ("kubernetes.azure.com/scalesetpriority", "spot"),
 )
 """Label and value that say "spot" on Karpenter, EKS, GKE and AKS."""
+_NOWHERE = "zone"
+"""The region of nodes from a Cluster document that names no zones: they are put into `zone-a`."""
 _US = ("us-", "us_", "us1", "eastus", "westus", "centralus", "southcentralus", "northcentralus")
 
 
@@ -65,7 +67,8 @@ def is_spot(node: Node) -> bool:
 def region_of(node: Node) -> str:
     """Where the node stands, where a label says it."""
     labels = node.metadata.labels
-    return next((labels[name] for name in REGION_LABELS if labels.get(name)), "")
+    region = next((labels[name] for name in REGION_LABELS if labels.get(name)), "")
+    return "" if region == _NOWHERE else region
 
 
 def _listed(listing: Listing, node: Node) -> Price:

@@ -14,7 +14,7 @@ from tonnage.cluster.snapshot import Snapshot
 from tonnage.manifests.request import Planned
 from tonnage.planning.answers import Need, Plan
 from tonnage.planning.assuming import Assumed, assumed_for
-from tonnage.planning.catalogue import Offer, host_offer, offers
+from tonnage.planning.catalogue import Offer, host_offer, offers, open_to
 from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.sources import no_price
 from tonnage.planning.workload.template import GPU
@@ -151,9 +151,10 @@ def _offer(plan: Plan, snapshot: Snapshot | None) -> Offer | None:
     """The nodes the plan was made for, as it saw them."""
     if snapshot is None:
         return None
+    there = open_to(snapshot.nodes, plan.workload.spot)
     if plan.devices is None:
-        return None if plan.workload.trainer.gpus.milli else host_offer(snapshot.nodes, no_price)
-    same = [offer for offer in offers(snapshot.nodes, no_price) if offer.gpu == plan.devices.gpu]
+        return None if plan.workload.trainer.gpus.milli else host_offer(there, no_price)
+    same = [offer for offer in offers(there, no_price) if offer.gpu == plan.devices.gpu]
     large = [offer for offer in same if offer.per_node >= plan.devices.per_node]
     if large:
         return min(large, key=lambda offer: offer.per_node)

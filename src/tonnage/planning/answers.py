@@ -164,6 +164,17 @@ class Spot(Shown, frozen=True):
     pays: bool
 
 
+class Said(Shown, frozen=True):
+    """What one origin says an hour of the whole run costs."""
+
+    per_hour: int
+    per_hour_high: int
+    origin: str
+    as_of: str = ""
+    """The day it was true, as a date, where it comes from a table."""
+    note: str = ""
+
+
 class Cost(Shown, frozen=True):
     """What an hour and the whole run cost."""
 
@@ -172,6 +183,8 @@ class Cost(Shown, frozen=True):
     """Above `per_hour` where the price is a range."""
     origin: str
     """Where the price comes from, with its date; or why there is none."""
+    prices: tuple[Said, ...]
+    """The price by each origin, the lowest first; several where the nodes that would do are priced by several."""
     gpu_hours: Interval | None
     total: Interval | None
     """Micro-dollars to the end."""

@@ -1,20 +1,30 @@
 """What GPUs there are to choose from: by type, how many on how many nodes, and what one costs by the hour.
 
 A node is paid for whole, so a GPU costs its part of the node. Where nodes of one type have different prices
-(spot and on-demand, two clouds), the cheapest and the dearest are both kept: the plan says a range.
+(two pools, two clouds), all are kept with who says them: the plan shows a range. Nodes that the run may not use by its
+own choice about spot offer it nothing, however cheap they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node
 from tonnage.cluster.resources import amounts
 from tonnage.cost.parts import gpu_price
-from tonnage.cost.price import Price
+from tonnage.cost.price import Price, spanned
+from tonnage.cost.pricing import (
+    INSTANCE_LABELS,
+    POOL_LABEL,
+    PRICE_ANNOTATION,
+    REGION_LABELS,
+    SPOT_LABELS,
+    is_spot,
+)
+from tonnage.planning.workload.value import SpotUse
 from tonnage.units import Quantity
 
 PriceOf = Callable[[Node], Price | None]
@@ -34,6 +44,13 @@ class Offer:
     disk: int
     example: str
     node_price: Price | None = None
+
+
+def open_to(nodes: Iterable[Node], spot: SpotUse) -> list[Node]:
+    """The nodes that a choice about spot leaves open."""
+    if spot not in ("never", "only"):
+        return list(nodes)
+    return [node for node in nodes if is_spot(node) == (spot == "only")]
 
 
 def whole_gpus(node: Node) -> int:
@@ -78,18 +95,22 @@ class PartOffer:
 
 def part_offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[PartOffer, ...]:
     """Slices and shares of GPUs, by type and kind."""
-    groups: dict[tuple[str, str, int], list[Node]] = {}
+    groups: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
         if is_usable(node):
             for part, count in devices_of(node).items():
                 if part and count:
-                    groups.setdefault((gpu_type_of(node), part, count), []).append(node)
-    found = []
-    for (name, part, count), members in sorted(groups.items()):
-        price = price_of(members[0])
-        each = None if price is None else price.times(1, of=count)
-        found.append(PartOffer(gpu=name, part=part, nodes=len(members), price=each))
-    return tuple(found)
+                    groups.setdefault((gpu_type_of(node), part), []).append(node)
+    return tuple(
+        PartOffer(gpu=name, part=part, nodes=len(members), price=_each(part, members, price_of))
+        for (name, part), members in sorted(groups.items())
+    )
+
+
+def _each(part: str, nodes: list[Node], price_of: PriceOf) -> Price | None:
+    """What one part costs on these nodes, from the cheapest to the dearest."""
+    priced = [(price_of(node), devices_of(node)[part]) for node in _different(nodes)]
+    return spanned(price.times(1, of=count) for price, count in priced if price is not None)
 
 
 def gpu_prices(found: Iterable[Offer]) -> Mapping[str, Price]:
@@ -99,7 +120,7 @@ def gpu_prices(found: Iterable[Offer]) -> Mapping[str, Price]:
         if offer.gpu_price is None:
             continue
         known = prices.get(offer.gpu)
-        prices[offer.gpu] = offer.gpu_price if known is None else _spanning(known, offer.gpu_price)
+        prices[offer.gpu] = offer.gpu_price if known is None else known.spanning(offer.gpu_price)
     return prices
 
 
@@ -109,10 +130,7 @@ def room_of(node: Node) -> Mapping[str, Quantity]:
 
 
 def _offer(name: str, count: int, nodes: list[Node], price_of: PriceOf) -> Offer:
-    priced = [price for node in _different(nodes) if (price := price_of(node)) is not None]
-    price = None
-    for one in priced:
-        price = one if price is None else _spanning(price, one)
+    price = spanned(found for node in _different(nodes) if (found := price_of(node)) is not None)
     rooms = [room_of(node) for node in _different(nodes)]
     zero = Quantity(0)
     return Offer(
@@ -135,19 +153,10 @@ def _different(nodes: list[Node]) -> list[Node]:
         labels, meta = node.metadata.labels, node.metadata
         look = (
             *(labels.get(key) for key in _PRICED_BY), *sorted(node.status.allocatable.items()),
-            meta.annotations.get("tonnage.dev/price"),
+            meta.annotations.get(PRICE_ANNOTATION),
         )  # fmt: skip
         looks.setdefault(look, node)
     return list(looks.values())
 
 
-_PRICED_BY = (
-    "node.kubernetes.io/instance-type", "topology.kubernetes.io/region", "karpenter.sh/capacity-type",
-    "eks.amazonaws.com/capacityType", "cloud.google.com/gke-spot", "cloud.google.com/gke-provisioning",
-    "kubernetes.azure.com/scalesetpriority",
-)  # fmt: skip
-
-
-def _spanning(one: Price, other: Price) -> Price:
-    cheaper = one if one.low <= other.low else other
-    return replace(cheaper, high=max(one.high, other.high))
+_PRICED_BY = (*INSTANCE_LABELS, *REGION_LABELS, POOL_LABEL, *(name for name, _ in SPOT_LABELS))

@@ -15,9 +15,10 @@ from tonnage.cluster.announcing import is_to_come, part_of
 from tonnage.cluster.objects import Node
 from tonnage.cluster.scheduling import ClusterView, view_of
 from tonnage.cluster.snapshot import NOT_INSTALLED, Snapshot
-from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, part_offers
+from tonnage.planning.catalogue import Offer, PartOffer, PriceOf, offers, open_to, part_offers
 from tonnage.planning.placing import emptied
 from tonnage.planning.workload import Unknown
+from tonnage.planning.workload.value import SpotUse
 
 _DECIDING = {
     "nodes": "nodes",
@@ -42,17 +43,20 @@ class Ground:
     """Nodes that are kept out: what they announce as GPUs are parts of GPUs."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, price_of: PriceOf, *, for_whole: str = "") -> Ground:
+    def of(
+        cls, snapshot: Snapshot, price_of: PriceOf, *, for_whole: str = "", spot: SpotUse = "unknown"
+    ) -> Ground:
         """The ground of a snapshot; `for_whole` names the resource of which only whole devices count."""
         cut = tuple(node for node in snapshot.nodes if for_whole and _is_cut(node, for_whole))
         names = {node.metadata.name for node in cut}
         kept = tuple(node for node in snapshot.nodes if node.metadata.name not in names)
         view = whole = view_of(replace(snapshot, nodes=kept) if cut else snapshot)
         if any(map(is_to_come, kept)):
-            there = tuple(node for node in kept if not is_to_come(node))
-            view = view_of(replace(snapshot, nodes=there))
-        found = offers(snapshot.nodes, price_of)
-        return cls(snapshot, view, emptied(whole), found, part_offers(snapshot.nodes, price_of), cut)
+            standing = tuple(node for node in kept if not is_to_come(node))
+            view = view_of(replace(snapshot, nodes=standing))
+        there = open_to(snapshot.nodes, spot)
+        found = offers(there, price_of)
+        return cls(snapshot, view, emptied(whole), found, part_offers(there, price_of), cut)
 
     @property
     def sees_all_pods(self) -> bool:

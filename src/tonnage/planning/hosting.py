@@ -64,8 +64,12 @@ def price_of_share(workload: Workload, offer: Offer, needs: tuple[Need, ...]) ->
         Amounts(cpu=offer.cpu, memory=offer.memory),
         Amounts(cpu=held.get("cpu", 0), memory=held.get("memory", 0)),
     )
-    low, high = (split_node(end, node, [pod]).charges[0] for end in (price.low, price.high))
-    return replace(price, low=low, high=max(low, high)).times(workload.pods)
+
+    def of_share(whole: Price) -> Price:
+        low, high = (split_node(end, node, [pod]).charges[0] for end in (whole.low, whole.high))
+        return replace(whole, low=low, high=max(low, high), among=tuple(map(of_share, whole.among)))
+
+    return of_share(price).times(workload.pods)
 
 
 def _setup(workload: Workload, gpu: str) -> Setup:

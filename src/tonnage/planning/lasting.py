@@ -11,7 +11,7 @@ from __future__ import annotations
 from tonnage.cost.price import Price
 from tonnage.cost.running import cost_of_run
 from tonnage.memory.estimate import Interval
-from tonnage.planning.answers import Cost, Pace, Waiting
+from tonnage.planning.answers import Cost, Pace, Said, Waiting
 from tonnage.planning.risking import CheckpointPlan
 from tonnage.planning.waiting import paced
 
@@ -66,13 +66,19 @@ def cost_of(
     return Cost(
         per_hour=None if price is None else price.low,
         per_hour_high=None if price is None else price.high,
-        origin=why_no_price if price is None else price.origin_text(),
+        origin=why_no_price if price is None else price.origins_text(),
+        prices=() if price is None else tuple(map(_said, price.each())),
         gpu_hours=None if hours is None or not gpus else _stretched(hours, gpus),
         total=None if span is None else Interval(span.low, span.likely, span.high),
         to_deadline=cost.to_deadline if cost is not None else None,
         budget=budget,
         budget_text=budget_text,
     )
+
+
+def _said(price: Price) -> Said:
+    day = price.as_of.isoformat() if price.as_of is not None else ""
+    return Said(per_hour=price.low, per_hour_high=price.high, origin=price.origin, as_of=day, note=price.note)
 
 
 def _with_saves(saving: CheckpointPlan | None) -> float:

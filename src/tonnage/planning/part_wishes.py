@@ -26,9 +26,5 @@ def parts_for(workload: Workload, chosen: Candidate | None, ground: Ground | Non
 def _on_offer(gpu: GpuType, ground: Ground) -> OnOffer:
     prices = gpu_prices(ground.offered)
     whole = sum(offer.nodes for offer in ground.offered if offer.gpu == gpu.name)
-    parts = tuple(
-        (offer.part, offer.nodes, offer.price.low if offer.price else None)
-        for offer in ground.parts
-        if offer.gpu == gpu.name
-    )
+    parts = tuple((offer.part, offer.nodes, offer.price) for offer in ground.parts if offer.gpu == gpu.name)
     return OnOffer(gpu, whole, prices.get(gpu.name), parts)

@@ -18,12 +18,13 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
+from tonnage.cluster.objects import Node
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.admitting import ask_walls
 from tonnage.planning.aiming import aimed_at, with_real_labels
 from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Risk, Spot, Verdict
 from tonnage.planning.assuming import assumed_for
-from tonnage.planning.catalogue import Offer, host_offer
+from tonnage.planning.catalogue import Offer, gpu_prices, host_offer, offers, open_to
 from tonnage.planning.choosing import Candidate, choose, offer_for
 from tonnage.planning.claiming import without_unseen_claims
 from tonnage.planning.effects import effective_of
@@ -77,24 +78,28 @@ def look_at(
         snapshot = applied(snapshot, workload.beside.in_namespace(workload.namespace))
     ground = None
     if snapshot is not None:
-        ground = Ground.of(snapshot, sources.price_of, for_whole=_whole_only(workload))
+        whole = _whole_only(workload)
+        ground = Ground.of(snapshot, sources.price_of, for_whole=whole, spot=workload.spot)
     if snapshot is not None:
         workload = with_real_labels(workload, snapshot.nodes)
     workload = with_claims(workload, snapshot)
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
-    offer = None if ground is None or chosen is None else offer_for(chosen, ground.offered)
+    offer = None if ground is None or chosen is None else _offer_to(chosen, ground, sources)
     setup, estimate, unsaid = on_host(workload, sources)
     if chosen is not None:
         setup, estimate = chosen.setup, chosen.memory.estimate
     elif ground is not None and not workload.trainer.gpus.milli:
-        offer = host_offer(ground.snapshot.nodes, sources.price_of)
+        offer = host_offer(open_to(ground.snapshot.nodes, workload.spot), sources.price_of)
     figures = sources.figures_of(workload, setup, estimate)
     if chosen is not None and setup is None and workload.run is not None:
         unsaid = (Unknown(NEEDS, f"{chosen.memory.note}, and they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
     filled = _filled(workload, needs, chosen, offer, ground)
     answer = ask_walls(filled, ground)
+    placement = None if ground is None else _locate(answer, chosen, ground)
+    if offer is not None and placement is not None and ground is not None:
+        offer = _at_their_price(offer, placement, open_to(ground.snapshot.nodes, workload.spot), sources)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
@@ -104,7 +109,7 @@ def look_at(
         devices=chosen.devices if chosen else None,
         memory=chosen.memory if chosen else _no_memory(workload),
         needs=needs,
-        placement=None if ground is None else _locate(answer, chosen, ground),
+        placement=placement,
         stranding=stranding,
         stranded_rate=stranded_rate(stranding, offer),
         walls=answer.walls,
@@ -132,6 +137,20 @@ def look_at(
         roles=answer.roles,
         missing_claims=missing_claims,
     )
+
+
+def _offer_to(chosen: Candidate, ground: Ground, sources: Sources) -> Offer | None:
+    """The nodes of the chosen type that are open to the run; where there are none, those a change would open."""
+    is_open = offer_for(chosen, ground.offered)
+    return is_open or offer_for(chosen, offers(ground.snapshot.nodes, sources.price_of))
+
+
+def _at_their_price(offer: Offer, placement: Placement, there: Sequence[Node], sources: Sources) -> Offer:
+    """The offer at the price of the nodes that would take the pods, where there are such: others are not paid for."""
+    taking = set(placement.empty.feasible)
+    found = offers((node for node in there if node.metadata.name in taking), sources.price_of)
+    price = gpu_prices(found).get(offer.gpu)
+    return offer if price is None else replace(offer, gpu_price=price)
 
 
 def _filled(

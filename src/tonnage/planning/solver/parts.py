@@ -41,10 +41,10 @@ class PartAnswer:
     isolation: str
     slower: float
     """Factor on the time of a step, at most."""
-    rate: int | None
-    """Micro-dollars per hour of the part that is paid for."""
-    idle_rate: int = 0
-    """Of those, for the part that is not asked for."""
+    price: Price | None
+    """By the hour, of what is paid for; a range where nodes differ."""
+    idle: Price | None = None
+    """Of that, what nobody asked for."""
     nodes: int | None = None
     """Nodes that offer it; None where no cluster was looked at."""
 
@@ -56,8 +56,8 @@ class OnOffer:
     gpu: GpuType
     whole_nodes: int
     whole_price: Price | None
-    parts: tuple[tuple[str, int, int | None], ...] = ()
-    """MIG profile or `shared`, nodes that have it, micro-dollars per hour of one."""
+    parts: tuple[tuple[str, int, Price | None], ...] = ()
+    """MIG profile or `shared`, nodes that have it, and the price of one."""
 
 
 def part_answers(required: int | None, milli: int, gpus: Sequence[GpuType]) -> list[PartAnswer]:
@@ -75,12 +75,12 @@ def part_answers_on(required: int | None, milli: int, there: Sequence[OnOffer]) 
     answers: list[PartAnswer] = []
     for offer in there:
         gpu = offer.gpu
-        for part, nodes, rate in offer.parts:
+        for part, nodes, price in offer.parts:
             profile = gpu.mig_profile(part)
             if profile is not None:
-                answers.append(replace(_slice(gpu, profile, required, None), nodes=nodes, rate=rate))
+                answers.append(replace(_slice(gpu, profile, required, None), nodes=nodes, price=price))
             elif part == "shared":
-                answers.append(replace(_shared(gpu, required, milli, None), nodes=nodes, rate=rate))
+                answers.append(replace(_shared(gpu, required, milli, None), nodes=nodes, price=price))
         if offer.whole_nodes:
             could = [_slice(gpu, one, required, offer.whole_price) for one in _offered(gpu, required, milli)]
             answers += [replace(answer, nodes=0) for answer in could]
@@ -118,7 +118,7 @@ def _slice(gpu: GpuType, profile: MigProfile, required: int | None, price: Price
         fits=required is None or required <= memory,
         isolation="memory and compute are cut off from neighbours",
         slower=max(item.compute_slices for item in gpu.mig) / profile.compute_slices,
-        rate=None if price is None else slice_price(price, gpu, profile).low,
+        price=None if price is None else slice_price(price, gpu, profile),
     )
 
 
@@ -134,7 +134,7 @@ def _shared(gpu: GpuType, required: int | None, milli: int, price: Price | None)
         fits=required is None or required <= fair,
         isolation="memory is not isolated: a neighbour can take yours",
         slower=1000 / milli if milli else 1.0,
-        rate=None if price is None else share_price(price, 1000 // max(milli, 1)).low,
+        price=None if price is None else share_price(price, 1000 // max(milli, 1)),
     )
 
 
@@ -149,12 +149,14 @@ def _whole(gpu: GpuType, required: int | None, milli: int, price: Price | None) 
         fits=required is None or required <= usable,
         isolation="nobody else is on it",
         slower=1.0,
-        rate=None if price is None else price.low,
-        idle_rate=0 if price is None else idle_price(price, milli).low,
+        price=price,
+        idle=None if price is None else idle_price(price, milli),
     )
 
 
 def _preference(answer: PartAnswer) -> tuple[object, ...]:
     order = {"slice": 0, "shared": 1, "whole": 2}
     is_missing = answer.nodes == 0
-    return (not answer.fits, is_missing, answer.rate is None, answer.rate or 0, order[answer.how], answer.gpu)
+    price = answer.price
+    rate = price.low if price is not None else 0
+    return (not answer.fits, is_missing, price is None, rate, order[answer.how], answer.gpu)

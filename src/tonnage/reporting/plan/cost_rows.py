@@ -97,9 +97,9 @@ def _cost_lines(cost: Cost) -> Iterator[str]:
         yield "; ".join(filter(None, (deadline, f"price: {cost.origin}")))
     if cost.spot is not None and cost.spot.pays:
         spot = cost.spot
+        cheap, dear = about_dollars(spot.per_hour), about_dollars(spot.on_demand_per_hour)
         yield (
-            f"on spot nodes {about_dollars(spot.per_hour)} instead of {about_dollars(spot.on_demand_per_hour)} per hour, "
-            f"{spot.slower:.1f} x as long (assumed): it pays"
+            f"on spot nodes {cheap} instead of {dear} per hour, {spot.slower:.1f} x as long (assumed): it pays"
         )
 
 
