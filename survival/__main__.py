@@ -58,7 +58,8 @@ def main(
 
         cases = machine.chosen(deaths, seed, is_sample=sample)
         click.echo(f"this machine: {len(cases)} trainings, seed {seed}")
-        found += list(machine.outcomes(cases, parallel, keep, _tell))
+        wanted = 0 if sample else deaths
+        found += list(machine.outcomes(cases, parallel, keep, _tell, deaths=wanted, seed=seed))
     if on in (None, "nodes"):
         from survival import nodes
 

@@ -90,16 +90,25 @@ def allowed_seconds(lines: Sequence[Step], every: float, injury: Injury | None) 
 
 
 def deaths_of(outcome: Outcome) -> Iterator[tuple[Injury | None, list[Step], list[Step]]]:
-    """Each death with the journal of the attempt that died and of the next that began."""
-    by_attempt: dict[int, list[Step]] = {}
-    for line in outcome.journal:
-        if line.rank == 0:
-            by_attempt.setdefault(line.attempt, []).append(line)
-    for earlier, later in pairwise(sorted(by_attempt)):
-        injury = next(
-            (each for each in outcome.injuries if each.attempt == earlier and each.kills_attempt), None
-        )
-        yield injury, by_attempt[earlier], by_attempt[later]
+    """Each death with the journal of the life that ended and of the next that began."""
+    for before, after in pairwise(lives_of(outcome.journal)):
+        of_attempt = [
+            each for each in outcome.injuries if each.attempt == before[0].attempt and each.kills_attempt
+        ]
+        meant = [each for each in of_attempt if before[0].when <= each.when <= after[0].when]
+        yield next(iter(meant or of_attempt), None), before, after
+
+
+def lives_of(journal: Sequence[Step]) -> list[list[Step]]:
+    """The journal of rank 0 cut where it began: an attempt has several lives where a controller replaced its pod."""
+    lives: list[list[Step]] = []
+    for line in journal:
+        if line.rank != 0:
+            continue
+        if line.begin is not None or not lives:
+            lives.append([])
+        lives[-1].append(line)
+    return lives
 
 
 def _of_evidence(outcome: Outcome) -> Iterator[str]:

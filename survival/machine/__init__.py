@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from pathlib import Path
 
 from survival.case import Outcome
-from survival.machine.cases import plans, sample
+from survival.machine.cases import more, plans, sample
 from survival.machine.references import References
 from survival.machine.running import Plan, run_plan
 
@@ -18,13 +19,22 @@ def chosen(deaths: int, seed: int, *, is_sample: bool) -> list[Plan]:
 
 
 def outcomes(
-    cases: list[Plan], parallel: int, keep: Path | None, say: Callable[[Outcome], None]
+    cases: list[Plan],
+    parallel: int,
+    keep: Path | None,
+    say: Callable[[Outcome], None],
+    *,
+    deaths: int = 0,
+    seed: int = 0,
 ) -> Iterator[Outcome]:
-    """Run them, several at a time; each is told as soon as it is over."""
-    references = References()
+    """Run them, several at a time, and more until there were so many deaths; each is told as soon as it is over."""
+    references, further = References(), more(seed)
     with ThreadPoolExecutor(parallel) as pool:
-        waiting = [pool.submit(run_plan, plan, references, keep) for plan in cases]
-        for each in as_completed(waiting):
-            outcome = each.result()
-            say(outcome)
-            yield outcome
+        while cases:
+            waiting = [pool.submit(run_plan, plan, references, keep) for plan in cases]
+            for each in as_completed(waiting):
+                outcome = each.result()
+                deaths -= outcome.num_deaths
+                say(outcome)
+                yield outcome
+            cases = list(islice(further, parallel)) if deaths > 0 else []

@@ -151,6 +151,12 @@ class Bench:
         found = (Identity.of(pid) for pid in descendants(agent.pid) if pid != agent.pid)
         return [each for each in found if each is not None]
 
+    @property
+    def killed(self) -> frozenset[str]:
+        """What SIGKILL must be put down to: a signal from outside, where the kernel's own kills are counted."""
+        is_counted = str(self.who(1).get("by", "")).startswith("cgroup")
+        return frozenset(("EXT-01",)) if is_counted else frozenset(("UNKNOWN",))
+
     def supervisor(self) -> Identity | None:
         text = RunFolder.of(self.home, self.run_id).lock.read_text()
         return Identity.of(int(text)) if text.strip().isdecimal() else None

@@ -13,7 +13,7 @@ from survival.machine.injuries import INJURIES
 from survival.machine.running import FORGIVING, Plan
 
 PER_CASE = 4
-_STEPS_OF = {"supervisor": 170, "shim": 60, "everything": 90}
+_STEPS_OF = {"supervisor": 400, "shim": 60, "everything": 90}
 """Steps that a training makes until the next injury: those that do not kill it let it go on meanwhile."""
 _LEAK = {"LEAK": str(640 * 1024)}
 _TRAIN = {"TONNAGE_MICRO_BATCH": "8", "TONNAGE_ACCUMULATION": "4"}
@@ -38,6 +38,13 @@ def mixed(deaths: int, chance: random.Random) -> Iterator[Plan]:
     deck = deck[:deaths]
     for index in range(0, len(deck), PER_CASE):
         yield mixed_plan(deck[index : index + PER_CASE], chance.randrange(2**32))
+
+
+def more(seed: int) -> Iterator[Plan]:
+    """Further trainings without end, for deaths that a training was too short to meet."""
+    chance = random.Random(f"{seed} more")
+    while True:
+        yield from mixed(len(INJURIES), chance)
 
 
 def mixed_plan(kinds: list[str], seed: int) -> Plan:

@@ -8,7 +8,7 @@ import time
 from survival.case import Injury, Outcome
 from survival.machine.bench import Bench, NotSeenError
 from survival.machine.disks import fill, free
-from survival.machine.injuries import HOST_OOM, KILLED, OOM, UNKNOWN, newest_whole
+from survival.machine.injuries import HOST_OOM, OOM, UNKNOWN, newest_whole
 from survival.machine.injuries import both as kill_both
 
 GPU_OOM = frozenset(("GPU-01a", "GPU-01c", "GPU-01d", "GPU-01e"))
@@ -142,8 +142,8 @@ def gang(bench: Bench, outcome: Outcome, chance: random.Random) -> None:
                 kind="gang-rank",
                 attempt=attempt,
                 when=time.time(),
-                codes=KILLED | {"NET-03"},
-                causes=UNKNOWN | {"network"},
+                codes=bench.killed,
+                causes=UNKNOWN,
                 note=f"node {node}",
             )
         )
@@ -166,8 +166,8 @@ def _with(injury: Injury, *, kind: str, resumes_at: frozenset[int]) -> Injury:
         kind=kind,
         attempt=injury.attempt,
         when=injury.when,
-        codes=injury.codes | {"STO-02"},
-        causes=injury.causes | {"storage"},
+        codes=injury.codes,
+        causes=injury.causes,
         resumes_at=resumes_at,
     )
 

@@ -14,9 +14,8 @@ from survival.case import Injury
 from survival.machine.bench import Bench, NotSeenError
 from tonnage.local.processes import Identity
 
-KILLED = frozenset(("UNKNOWN", "EXT-01"))
-"""SIGKILL from nowhere: that nothing explains it is the truth."""
-TOLD = frozenset(("EXT-01",))
+OUTSIDE, NOTHING = frozenset(("EXT-01",)), frozenset(("UNKNOWN",))
+"""A signal from outside; and that nothing explains it, which is the truth where no count outlived the kill."""
 OOM = frozenset(("MEM-01", "MEM-11", "MEM-12"))
 UNKNOWN, HOST_OOM = frozenset(("unknown",)), frozenset(("host_oom",))
 NOTICE = {"notice-120s": 6.0, "notice-30s": 1.5, "notice-none": 0.0}
@@ -28,25 +27,25 @@ Inflict = Callable[[Bench, int, random.Random], Injury]
 def rank(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
     """The training process alone; its agent sees it die."""
     _kill(*bench.trainers(attempt))
-    return _killed("rank", attempt)
+    return _killed(bench, "rank", attempt)
 
 
 def agent(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
     """The agent alone; the training process loses its parent."""
     _kill(bench.agent(attempt))
-    return _killed("agent", attempt)
+    return _killed(bench, "agent", attempt)
 
 
 def both(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
     """Agent and training process in the same instant, as a cgroup v2 kill does."""
     _at_once(bench.agent(attempt), *bench.trainers(attempt))
-    return _killed("both", attempt)
+    return _killed(bench, "both", attempt)
 
 
 def everything(bench: Bench, attempt: int, chance: random.Random) -> Injury:
     """All of it at once, as a reboot does; later somebody lists their runs."""
     _at_once(bench.supervisor(), bench.shim(attempt), bench.agent(attempt), *bench.trainers(attempt))
-    injury = _killed("everything", attempt)
+    injury = _killed(bench, "everything", attempt)
     time.sleep(chance.uniform(0.1, 1.0))
     _take_up(bench)
     return injury
@@ -76,7 +75,7 @@ def shim(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: 
 def shim_and_rank(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
     """The shim and the training process: no exit code is left, the black box alone tells."""
     _at_once(bench.shim(attempt), *bench.trainers(attempt))
-    return _killed("shim-and-rank", attempt)
+    return _killed(bench, "shim-and-rank", attempt)
 
 
 def oom(bench: Bench, attempt: int, chance: random.Random) -> Injury:  # noqa: ARG001
@@ -114,7 +113,7 @@ def notice(kind: str) -> Inflict:
             time.sleep(0.02)
         is_saved = not any(one is not None and one.is_alive for one in who)
         _at_once(bench.shim(attempt), *who)
-        codes = TOLD if is_saved else KILLED
+        codes = OUTSIDE if is_saved else bench.killed
         return Injury(
             kind=kind, attempt=attempt, when=when, codes=codes, causes=UNKNOWN, has_notice=seconds > 1
         )
@@ -140,7 +139,7 @@ def torn(how: str) -> Inflict:
         finally:
             _at_once(*who)
         return Injury(
-            kind=f"torn-{how}", attempt=attempt, when=time.time(), codes=KILLED, causes=UNKNOWN,
+            kind=f"torn-{how}", attempt=attempt, when=time.time(), codes=bench.killed, causes=UNKNOWN,
             resumes_at=frozenset(right), note=note,
         )  # fmt: skip
 
@@ -162,8 +161,8 @@ INJURIES: dict[str, Inflict] = {
 }
 
 
-def _killed(kind: str, attempt: int) -> Injury:
-    return Injury(kind=kind, attempt=attempt, when=time.time(), codes=KILLED, causes=UNKNOWN)
+def _killed(bench: Bench, kind: str, attempt: int) -> Injury:
+    return Injury(kind=kind, attempt=attempt, when=time.time(), codes=bench.killed, causes=UNKNOWN)
 
 
 def _kill(*who: Identity | None) -> None:

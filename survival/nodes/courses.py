@@ -6,11 +6,11 @@ import random
 import time
 
 from survival.case import Injury, Outcome
-from survival.machine.injuries import HOST_OOM, KILLED, OOM, UNKNOWN
+from survival.machine.injuries import HOST_OOM, OOM, UNKNOWN
 from survival.nodes.bench import NodesBench
 
-LOST = KILLED | {"PRE-03", "PRE-04", "NET-03"}
-LOST_CAUSES = UNKNOWN | {"network", "node", "eviction"}
+LOST = frozenset(("EXT-01", "UNKNOWN", "NET-03"))
+LOST_CAUSES = UNKNOWN | {"network"}
 
 
 def either_pod(bench: NodesBench, outcome: Outcome, chance: random.Random) -> None:

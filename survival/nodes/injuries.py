@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from survival.case import Injury
@@ -26,8 +27,8 @@ def rank(bench: NodesBench, attempt: int, chance: random.Random) -> Injury:
 
 
 def both(bench: NodesBench, attempt: int, chance: random.Random) -> Injury:
-    """The agent and the training process in the same instant."""
-    return local.both(bench, attempt, chance)
+    """The agent and the training process in the same instant: the container's cgroup goes with them, and its count."""
+    return replace(local.both(bench, attempt, chance), codes=local.NOTHING)
 
 
 def oom(bench: NodesBench, attempt: int, chance: random.Random) -> Injury:

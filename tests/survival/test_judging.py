@@ -90,3 +90,12 @@ def test_the_report_counts_what_is_proved_and_names_what_is_not() -> None:
     assert "## Not proved" in page
     assert "| rank | 2 | 0.50 s |" in page
     assert as_line(a_survivor(weights="x")).startswith("wrong")
+
+
+def test_work_lost_inside_an_attempt_is_seen_where_a_controller_replaced_its_pod() -> None:
+    """The pod was lost at step 24, and the one in its place went on from step 2, all of it attempt 1."""
+    journal = [*steps(1, 0, 25, at=0.0), *steps(1, 2, 28, at=10.0)]
+    (wrong,) = judge(a_survivor(journal=journal))
+    assert "2.30 s of work lost" in wrong
+    gentle = [*steps(1, 0, 15, at=0.0), *steps(1, 10, 20, at=10.0)]
+    assert judge(a_survivor(journal=gentle)) == []

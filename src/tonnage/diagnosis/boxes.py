@@ -28,6 +28,8 @@ class Box:
     """The same without what the kernel could have given back (page cache): what an OOM kill is about."""
     limit: int | None
     oom_kills: int
+    counts_kills: bool
+    """Whether the kernel counts them here: no kill and not known are two things."""
     growth_per_second: float | None
     shm_used: int | None
     shm_size: int | None
@@ -68,6 +70,7 @@ def _box(node: int, raw: Mapping[str, Any]) -> Box:
         needed=_whole(memory.get("needed")),
         limit=_whole(memory.get("limit")),
         oom_kills=_whole(memory.get("oomKills")) or 0,
+        counts_kills=_whole(memory.get("oomKills")) is not None,
         growth_per_second=_number(memory.get("growthPerSecond")),
         shm_used=_whole(shm.get("usedBytes")),
         shm_size=_whole(shm.get("totalBytes")),

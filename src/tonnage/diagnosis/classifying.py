@@ -48,13 +48,14 @@ def _belief(sign: Sign) -> tuple[object, ...]:
 
 
 def _without_consequences(signs: Iterable[Sign]) -> list[Sign]:
-    """Exceptions that come after a symptom on the same pod only repeat it; so do meetings that fail after one."""
+    """Exceptions that tell a symptom, or follow one on the same pod, only repeat it; so do later failed meetings."""
     signs = list(signs)
     cried = [(each.node, each.order) for each in signs if each.tier is Tier.SYMPTOM]
 
     def follows(each: Sign) -> bool:
-        is_repeatable = each.tier is Tier.PROGRAM or each.code == "NET-04"
-        return is_repeatable and any(node == each.node and at < each.order for node, at in cried)
+        if each.tier is Tier.PROGRAM:
+            return any(node == each.node and at <= each.order for node, at in cried)
+        return each.code == "NET-04" and any(node == each.node and at < each.order for node, at in cried)
 
     return [each for each in signs if not follows(each)]
 

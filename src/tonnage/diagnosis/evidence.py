@@ -27,6 +27,8 @@ class ContainerEnd:
     finished: dt.datetime | None = None
     is_init: bool = False
     restarts: int = 0
+    oom_kills: int | None = None
+    """Kills for memory that its cgroup had counted when it was over; None where nobody could look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,11 +32,13 @@ class Tier(IntEnum):
     """A framework's exception that names its cause."""
     PROGRAM = 5
     """Any other exception of the program."""
-    SYMPTOM = 6
+    KILL = 6
+    """A signal from outside, seen with everything that would explain it otherwise excluded."""
+    SYMPTOM = 7
     """What other ranks cry when one is gone."""
-    EXIT = 7
+    EXIT = 8
     """Exit codes and signals alone."""
-    WRAPPER = 8
+    WRAPPER = 9
     """Somebody says that something failed, not what."""
 
 

@@ -21,15 +21,23 @@ from tonnage_agent import contract
 _CGROUP = "cgroup-v"
 
 
-def bury(told: Mapping[str, Any], record: Path, attempt: int, node: int) -> None:
-    """End what is left of one node of an attempt; `told` is what its shim wrote about itself."""
+def bury(told: Mapping[str, Any], record: Path, attempt: int, node: int) -> int | None:
+    """End what is left of one node of an attempt; `told` is what its shim wrote about itself.
+
+    Returns the kills for memory that its cgroup had counted, the last thing that can be learned of it; None where
+    there is none to ask.
+    """
+    kills = None
     for pid in started_for(record, attempt, node):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     folder, by = told.get("cgroup"), str(told.get("by", ""))
     if folder and by.startswith(_CGROUP):
+        group = MemoryCgroup(Path(folder), int(by.removeprefix(_CGROUP)))
+        kills = group.oom_kills
         with suppress(OSError):
-            MemoryCgroup(Path(folder), int(by.removeprefix(_CGROUP))).remove()
+            group.remove()
+    return kills
 
 
 def started_for(record: Path, attempt: int, node: int) -> list[int]:

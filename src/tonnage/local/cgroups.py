@@ -45,9 +45,10 @@ class MemoryCgroup:
         return _number(self.folder / ("memory.peak" if self.version == 2 else "memory.max_usage_in_bytes"))
 
     @property
-    def oom_kills(self) -> int:
+    def oom_kills(self) -> int | None:
+        """Kills the kernel counted here; None where it does not tell."""
         events = self.folder / ("memory.events" if self.version == 2 else "memory.oom_control")
-        return _table(events).get("oom_kill", 0)
+        return _table(events).get("oom_kill")
 
     @property
     def pids(self) -> list[int]:

@@ -7,6 +7,7 @@ HOME/runs/12/attempt-1/node-0/start.json   what the shim was told to start
                               shim.json    who runs: pids with their start times
                               limit        bytes of memory allowed now
                               exit.json    how it ended
+                              remains.json what its cgroup still said, where nobody wrote that
                               output.log   everything it printed
 HOME/volumes/ckpt/                         what `pvc/ckpt` means on this machine
 """
@@ -69,6 +70,10 @@ class NodeFolder:
     @property
     def exit(self) -> Path:
         return self.root / "exit.json"
+
+    @property
+    def remains(self) -> Path:
+        return self.root / "remains.json"
 
     @property
     def output(self) -> Path:

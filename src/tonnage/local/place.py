@@ -153,10 +153,14 @@ class LocalPlace:
             while keeper is not None and keeper.is_alive and time.monotonic() < give_up:
                 time.sleep(0.02)  # it has written its last word, and clears up itself
             if keeper is None or not keeper.is_alive:
-                bury(told, self._setting.folder.record, number, index)
+                kills = bury(told, self._setting.folder.record, number, index)
+                if kills is not None:  # asked once: then it is gone
+                    self._folder(number, index).remains.write_text(json.dumps({"oomKills": kills}))
 
     def _pod_end(self, number: int, index: int) -> PodEnd:
-        ended = _read(self._folder(number, index).exit) or {}
+        folder = self._folder(number, index)
+        ended = _read(folder.exit) or {}
+        counted = ended or _read(folder.remains) or {}
         container = ContainerEnd(
             name="main",
             exit_code=ended.get("exitCode"),
@@ -165,6 +169,7 @@ class LocalPlace:
             message=ended.get("message", ""),
             started=_moment(ended.get("started")),
             finished=_moment(ended.get("finished")),
+            oom_kills=counted.get("oomKills"),
         )
         phase = "Succeeded" if container.exit_code == 0 else "Failed"
         return PodEnd(

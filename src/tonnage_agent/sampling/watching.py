@@ -91,7 +91,7 @@ class MemoryWatch:
             "workingSet": sample.working_set_bytes,
             "needed": sample.needed_bytes,
             "neededPeak": self.needed_peak,
-            "oomKills": self.oom_kills,
+            "oomKills": self.oom_kills if sample.oom_kills is not None else None,
             "growthPerSecond": round(growth) if growth is not None else None,
             "stalledMicros": sample.stalled_micros,
             "source": sample.source,

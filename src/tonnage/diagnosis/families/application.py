@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from tonnage.diagnosis.classes import UNKNOWN
+from tonnage.diagnosis.families.killing import is_outsiders
 from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule
 
 _PREFIX = r"^(?:\[[^\]]{1,80}\]:? *){0,3}(?:\([^)]{1,80}\) *)?(?:ERROR:? )?"
@@ -40,6 +41,11 @@ _READING = re.compile(
 def _in_reading(read: Reading) -> Sign | None:
     """An early end of file is a checkpoint's only where one was being read."""
     return read.sign if _READING.search(read.before(15)) else None
+
+
+def _unless_explained(read: Reading) -> Sign | None:
+    """A kill whose sender is known to be no kernel is told by the kill itself."""
+    return None if is_outsiders(read.view, read.statement.node) else read.sign
 
 
 FAMILY = Family(
@@ -172,6 +178,7 @@ FAMILY = Family(
             r"exitCode\"?: 137\b",
             r"exit(?:ed)? (?:with )?(?:code|status):? 137\b",
             is_root=None,
+            weigh=_unless_explained,
         ),
         rule(
             UNKNOWN,

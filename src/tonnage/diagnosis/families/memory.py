@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from tonnage.cluster.messages.eviction import NodeHadCondition, NodeLow, parse_eviction
 from tonnage.diagnosis.classes import UNKNOWN
+from tonnage.diagnosis.families.killing import is_outsiders
 from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, line_of, rule, with_code
 from tonnage.diagnosis.statements import View
 
@@ -125,6 +126,8 @@ _OF_THE_GPU = re.compile(r"gpu|cuda|vram")
 
 def killed_child(read: Reading) -> Sign | None:
     """A launcher's SIGKILL of a child, unless the record says that memory was far from its limit."""
+    if is_outsiders(read.view, read.statement.node):
+        return None  # told by the kill itself
     if says_no_oom(read.view):
         return with_code(read.sign, UNKNOWN, 0.6)
     if grows_in_log(read):
