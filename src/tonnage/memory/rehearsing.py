@@ -1,15 +1,20 @@
 """One program, replayed under many limits.
 
-The smallest limit is found by trying limits, each a replay of build and steps. Two things make that cheap without
+The smallest limit is found by trying limits, each a replay of build and steps. Some things make that cheap without
 changing an answer: under the allocator's common settings blocks are plain numbers (`allocator.flat`), and a try
 begins where its limit could first have mattered, not at the build: before that it does what the run without a limit
 did, and that one left copies of the allocator behind. And where the last traced step leaves the allocator as it found
 it, repeating that step would do the same once more, so it is not played.
+
+Nor is every limit tried. A run goes the same way under all limits that would have granted what it was granted and
+refused what it was refused: from the most it held up to below the least it was refused. So each run answers for a
+whole range of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -52,6 +57,15 @@ class _Place:
     """How the last traced step found the allocator, once it has begun."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of every limit from `least` up to below `above`."""
+
+    least: int
+    above: int
+    outcome: Outcome | None
+
+
 class Rehearsal:
     """Outcomes of one program without a limit and under any."""
 
@@ -62,6 +76,7 @@ class Rehearsal:
         self._turns = tuple(self._all_turns())
         self._copies: list[_Place] = []
         self._freely: Outcome | None = None
+        self._tried: list[_Tried] = []
         self._now = 0
         self._seen: set[object] = set()
         self._found: object = None
@@ -75,11 +90,28 @@ class Rehearsal:
 
     def under(self, limit: int) -> Outcome | None:
         """The run under a limit; nothing where it runs out of memory."""
+        if not self._is_flat:
+            return self._replayed_under(limit)
+        free = self.freely()
+        if limit >= free.peak_reserved:
+            return free
+        known = next((tried for tried in self._tried if tried.least <= limit < tried.above), None)
+        if known is None:
+            known = self._try(limit)
+            self._tried.append(known)
+        return known.outcome
+
+    def _try(self, limit: int) -> _Tried:
+        place = self._last_copy_below(limit)
+        allocator = place.allocator.under(limit)
+        outcome = None
+        with suppress(OutOfMemoryError):
+            outcome = self._run(place, allocator)
+        return _Tried(allocator.peak_reserved, allocator.refused, outcome)
+
+    def _replayed_under(self, limit: int) -> Outcome | None:
         try:
-            if not self._is_flat:
-                return self._replayed(limit)
-            self.freely()
-            return self._run_from(self._last_copy_below(limit), limit)
+            return self._replayed(limit)
         except OutOfMemoryError:
             return None
 
@@ -131,9 +163,6 @@ class Rehearsal:
 
         start.allocator.before_growing = keep
         return self._run(start, start.allocator)
-
-    def _run_from(self, place: _Place, limit: int) -> Outcome:
-        return self._run(place, place.allocator.under(limit))
 
     def _run(self, place: _Place, allocator: FlatAllocator) -> Outcome:
         """Go on from a place to the end; the place's own allocator is left alone unless it is the one given."""

@@ -69,6 +69,7 @@ class FlatAllocator:
         "peak_allocated",
         "peak_reserved",
         "played",
+        "refused",
         "reserved",
         "retries",
     )
@@ -79,6 +80,9 @@ class FlatAllocator:
         self.allocated = self.peak_allocated = 0
         self.reserved = self.peak_reserved = 0
         self.retries = 0
+        self.refused = UNBOUNDED
+        """The least that was asked for and not granted at once. Under any limit from `peak_reserved` up to below
+        this, the same would have been granted and refused."""
         self.played = 0
         """Events of this stretch so far."""
         self.before_growing: Callable[[int], None] | None = None
@@ -219,11 +223,19 @@ class FlatAllocator:
         wanted = segment_size(size, self._settings)
         if self.before_growing is not None:
             self.before_growing(self.reserved + wanted)
-        if self.reserved + wanted > self._limit:
+        if self._is_refused(wanted):
             self.empty_cache()
             self.retries += 1
-            if self.reserved + wanted > self._limit:
+            if self._is_refused(wanted):
                 return 0
         self.reserved += wanted
         self.peak_reserved = max(self.peak_reserved, self.reserved)
         return wanted
+
+    def _is_refused(self, wanted: int) -> bool:
+        """Whether the limit leaves no room for so much more."""
+        total = self.reserved + wanted
+        if total <= self._limit:
+            return False
+        self.refused = min(self.refused, total)
+        return True
