@@ -65,7 +65,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         return show_dry_run(planned, output)
     refuse_what_cannot_run(planned)
     if output == "text":
-        click.echo("\n".join(planned.lines()))
+        click.echo("\n".join([*planned.lines(), *planned.advice()]))
     if not _agreed(planned, yes):
         click.echo("  nothing was started", err=True)
         return 1

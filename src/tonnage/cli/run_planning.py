@@ -51,11 +51,16 @@ class Planned:
         return Path(self.file).parent.resolve() if self.file != "-" else Path.cwd()
 
     def lines(self) -> list[str]:
-        """The plan in a few lines, as `run` shows it."""
-        from tonnage.cli.run_advising import lines_to_add
+        """The plan in a few lines, as `run` shows it and history keeps it."""
         from tonnage.cli.run_text import planned_lines
 
-        return [*planned_lines(self.plan), *lines_to_add(self.run, self.folder)]
+        return planned_lines(self.plan)
+
+    def advice(self) -> list[str]:
+        """Lines to add to script and document so that the run survives: shown once, where there are any."""
+        from tonnage.cli.run_advising import lines_to_add
+
+        return lines_to_add(self.run, self.folder, self.file)
 
 
 def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) -> Planned:

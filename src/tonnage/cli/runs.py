@@ -8,6 +8,9 @@ import time
 import click
 
 STOP_SECONDS = 300.0
+"""So long after its grace period `stop` still waits for a run's end."""
+TELL_SECONDS = 2.0
+"""After so long `stop` says what it waits for."""
 MOST_LISTED = 200
 
 
@@ -99,6 +102,7 @@ def watch(run: str, once: bool, output: str) -> int:
 def stop(run: str, no_wait: bool) -> int:
     """End a run; it gets its grace period to save, and can be resumed."""
     from tonnage.cli.run_opening import find_run, open_store
+    from tonnage.figures import duration
 
     store = open_store()
     record = find_run(store, run)
@@ -106,8 +110,15 @@ def stop(run: str, no_wait: bool) -> int:
         click.echo(f"{record.name} is over already: {record.state}")
         return 0
     store.set_wish(record.id, "stop")
-    give_up = time.monotonic() + STOP_SECONDS
-    while not no_wait and (record := store.run(record.id)).is_active and time.monotonic() < give_up:
+    grace = record.launching.grace_seconds
+    asked, is_told = time.monotonic(), no_wait
+    while not no_wait and (record := store.run(record.id)).is_active:
+        waited = time.monotonic() - asked
+        if waited > grace + STOP_SECONDS:
+            break
+        if waited > TELL_SECONDS and not is_told:
+            click.echo(f"{record.name} has up to {duration(grace)} to save and end", err=True)
+            is_told = True
         time.sleep(0.2)
     click.echo(f"{record.name}: {record.state if not record.is_active else 'asked to stop'}"
                + (f", {record.why}" if record.why else ""))  # fmt: skip

@@ -115,8 +115,8 @@ def _for_loop(script: Script, loop: ast.For | ast.While, written: list[str]) -> 
         save = "state.write"
     else:
         opening = (
-            "run = sdk.attach()\nsaved = run.resume()  # saved / 'state' is the file written below, None at first\n\n"
-            "def write(folder):\n    (folder / 'state').write_text(...)  # whatever the next step needs"
+            "run = sdk.attach()\nsaved = run.resume()  # None at first, then saved / 'state'\n\n"
+            "def write(folder):\n    (folder / 'state').write_text(...)  # to go on from"
         )
         save = "write"
     before = Insertion("before", loop.lineno, _indented(opening, indent))
