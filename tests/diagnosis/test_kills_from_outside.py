@@ -42,7 +42,10 @@ def test_a_cgroup_that_outlived_them_tells(kills: int | None, code: str) -> None
 
 
 def test_nobody_left_to_see_an_exit_code_and_an_agent_in_mid_sentence() -> None:
-    assert classify(on_this_machine(None, 0, a_record(usage=8 * GIB))).code == "EXT-01"
+    for state in ("starting", "running", "stopping"):
+        assert (
+            classify(on_this_machine(None, 0, {**a_record(usage=8 * GIB), "state": state})).code == "EXT-01"
+        )
     well = {**a_record(usage=8 * GIB), "state": "ended", "exitCode": 0}
     assert classify(on_this_machine(None, 0, well)).code == "UNKNOWN"
 

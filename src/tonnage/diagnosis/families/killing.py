@@ -53,7 +53,7 @@ def _seen(box: Box | None, pod: PodEnd | None) -> Line | None:
         return None
     if box is not None and box.counts_kills and box.record.signal == SIGKILL:
         return Line(f"agent record of node {box.node}", _text("the command"))
-    is_silent = box is not None and box.record.state == "running"
+    is_silent = box is not None and box.record.state != "ended"
     for end in ends:
         if end.oom_kills == 0 and _was_killed(end, is_silent=is_silent):
             return Line(f"status of {pod.name}" if pod is not None else "status", _text(end.name))
