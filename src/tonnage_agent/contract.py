@@ -22,7 +22,7 @@ The way back is a small file named by TONNAGE_CONTROL, replaced atomically and p
 
     {"save": n, "stop": reason}      save once when n has grown; save and end when a reason is given
 
-Reasons: `deadline`, `budget`, `terminated`. An absent file or name means: nothing asked.
+Reasons: `deadline`, `budget`, `terminated`, `probe`. An absent file or name means: nothing asked.
 
 The record is one JSON object (see `record.py`), camelCase, absent where unknown, kept current *before* death: the
 agent may be killed in the same instant as the trainer. Places of record:
@@ -86,14 +86,15 @@ LINK_BYTES_PER_SECOND = "TONNAGE_LINK_BYTES_PER_SECOND"
 MICRO_BATCH = "TONNAGE_MICRO_BATCH"
 ACCUMULATION = "TONNAGE_ACCUMULATION"
 PROBE_STEPS = "TONNAGE_PROBE_STEPS"
-"""After this many steps the SDK saves once and ends the script (`run --probe`)."""
+"""After this many steps the SDK saves once and ends the script (`run --probe`); a script that only prints its steps
+is ended by the agent."""
 
 # Ends that are the agent's own doing; chosen outside what shells, Python and launchers use.
 EXIT_PREFLIGHT = 80
 EXIT_DEADLINE = 81
 EXIT_BUDGET = 82
 EXIT_AGENT = 83
-"""The agent itself failed before the command could start: a wrong setting, a missing program."""
+"""A setting of the agent's own cannot be read; nothing was started."""
 
 RECORD_FILE = "record.json"
 SAMPLES_FILE = "samples.jsonl"

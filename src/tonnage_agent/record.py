@@ -39,8 +39,8 @@ class Record:
     ran_before: float | None = None
     """Seconds that earlier pods of this attempt ran, where one was replaced."""
     cause: str = ""
-    """The agent's own cause: `deadline`, `budget`, `terminated`, `preflight`, `command` (it could not be started),
-    `memory` (watched by the agent, not by the kernel); empty where it has none."""
+    """The agent's own cause: `deadline`, `budget`, `probe`, `terminated`, `preflight`, `command` (it could not
+    be started), `memory` (watched by the agent, not by the kernel); empty where it has none."""
     message: str = ""
     """One line that says it."""
     exit_code: int | None = None

@@ -25,7 +25,7 @@ from tonnage_agent.channels import Channels
 from tonnage_agent.facts import Facts
 from tonnage_agent.hearing.log import LogReader
 from tonnage_agent.sampling.senses import Senses
-from tonnage_agent.settings import Settings
+from tonnage_agent.settings import Settings, reserve_of
 from tonnage_agent.telemetry import Sample
 from tonnage_agent.walls import Wall, WallWatch, nearest_wall
 from tonnage_agent.wrapping.command import CannotStartError, exit_code, forward, send
@@ -37,6 +37,7 @@ LEFTOVER_SECONDS = 3.0
 """What the command leaves running is asked to end, and ended after this."""
 LEAST_SECONDS = 0.2
 """Between two looks that events ask for: a script may change its phase a thousand times a second."""
+PROBE = "probe"
 _NEAR_LIMIT_RATE = 5
 _GROWN = 1.25
 """Memory grew by this much since the processes were looked at: time to see whose it is."""
@@ -239,6 +240,13 @@ class Wrapped:
             if is_first and self._facts.told.step is not None:
                 self._facts.memory.begin_steps()
         self._facts.first_rank = self._log.first_rank
+        self._end_probe()
+
+    def _end_probe(self) -> None:
+        """A script with the SDK saves and ends by itself; one that only prints its steps is asked to."""
+        told, wanted = self._facts.told, self._settings.probe_steps
+        if wanted is not None and told.steps_in_log >= wanted and self._kill_at is None:
+            self._stop(PROBE, "the probe is over", self._settings.grace_seconds)
 
     def _reap(self) -> None:
         """Every child that has ended, orphans we inherited included."""
@@ -255,7 +263,7 @@ class Wrapped:
     def _stop(self, cause: str, message: str, grace: float) -> None:
         """Ask the command to end; from now on its grace period runs."""
         if self._kill_at is None:
-            self._kill_at = time.monotonic() + max(grace - self._settings.reserve_seconds, 0.0)
+            self._kill_at = time.monotonic() + max(grace - reserve_of(grace), 0.0)
             self._facts.state, self._facts.cause, self._facts.message = "stopping", cause, message
             self._channels.control.ask_stop(cause)
         forward(signal.SIGTERM, self._pid)
@@ -263,6 +271,9 @@ class Wrapped:
 
     def _kill(self) -> None:
         """The grace period is over."""
+        self._reap()
+        if self._status is not None:
+            return  # it left in time
         self._kill_at = float("inf")
         self._facts.message += "; still running at the end of its grace period, killed"
         self._guarded(lambda: self._keep(urgent=True))
@@ -307,6 +318,8 @@ class Wrapped:
         facts.signal = os.WTERMSIG(self._status) if os.WIFSIGNALED(self._status) else None
         if self._ended_by is not None and not facts.told.is_done(code):
             code = self._ended_by.exit_code
+        if facts.cause == PROBE:
+            code = 0  # it was asked to end, and has done what a probe is for
         facts.state, facts.exit_code = "ended", code
         facts.explain_end()
         self._close()

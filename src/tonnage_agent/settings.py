@@ -47,6 +47,7 @@ class Settings:
     peers: tuple[str, ...] = ()
     peers_seconds: float = 300.0
     link_bytes_per_second: float | None = None
+    probe_steps: int | None = None
 
     def deadline_from(self, begun: float) -> float | None:
         """The moment by which it must have ended, for an agent that began at `begun`."""
@@ -56,7 +57,16 @@ class Settings:
     @property
     def reserve_seconds(self) -> float:
         """The part of the grace period the agent keeps for its own last words."""
-        return min(2.0, self.grace_seconds / 10)
+        return reserve_of(self.grace_seconds)
+
+
+def reserve_of(grace_seconds: float) -> float:
+    """Of a grace period, what the agent keeps for its own last words.
+
+    >>> reserve_of(30), reserve_of(1)
+    (2.0, 0.1)
+    """
+    return min(2.0, grace_seconds / 10)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -147,5 +157,6 @@ _TABLE: tuple[tuple[str, str, Callable[[str], Any], str], ...] = (
     ("spent", contract.SPENT, _count, "micro-dollars as a whole number"),
     ("peers", contract.PEERS, _peers, "host:port,host:port,... of all pods in order"),
     ("peers_seconds", contract.PEERS_SECONDS, _positive, "seconds, more than 0"),
+    ("probe_steps", contract.PROBE_STEPS, _count, "a whole number of steps"),
     ("link_bytes_per_second", contract.LINK_BYTES_PER_SECOND, _positive, "bytes per second"),
 )

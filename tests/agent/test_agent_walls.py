@@ -148,3 +148,32 @@ def test_what_is_over_before_it_began_is_not_started(tmp_path, settings, code):
     assert json.loads((tmp_path / "message").read_bytes())["message"].endswith(
         "before the command was started"
     )
+
+
+def test_a_deadline_that_is_almost_there_leaves_time_to_save_and_is_the_cause(tmp_path):
+    """Two seconds are left of a grace period of thirty: the script gets most of one of them."""
+    agent = Agent(tmp_path, *python(SAVER), seconds_left="2", grace_seconds="30")
+
+    code, out, _ = agent.end()
+    assert code == 81
+    assert out.endswith(b"stopping for deadline\n")
+    assert (agent.record["cause"], agent.record["message"]) == ("deadline", "deadline reached")
+    assert "signal" not in agent.record
+
+
+PRINTER = """
+import time
+for step in range(1000):
+    print(f"step {step + 1}/1000 loss 1.5", flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_a_probe_ends_a_script_that_only_prints_its_steps(tmp_path):
+    agent = Agent(tmp_path, *python(PRINTER), probe_steps="20")
+
+    code, _, _ = agent.end()
+    assert code == 0
+    assert 20 <= agent.record["step"] < 500
+    assert (agent.record["cause"], agent.record["exitCode"]) == ("probe", 0)
+    assert agent.record["message"] == "the probe is over"

@@ -35,7 +35,7 @@ class Told:
         self.message = ""
         self.ranks: dict[int, int] = {}
         self.rank_pids: dict[int, int] = {}
-        self.steps_told = 0
+        self._first_step: int | None = None
         self._open_phases: list[str] = []
         self._sources: dict[str, str] = {}
 
@@ -70,6 +70,13 @@ class Told:
             return True
         return False
 
+    @property
+    def steps_in_log(self) -> int:
+        """Steps made since the first that was told, where only the log tells them."""
+        if self.step is None or self._first_step is None or self._sources.get("step") != "log":
+            return 0
+        return self.step - self._first_step + 1
+
     def is_done(self, code: int) -> bool:
         """Whether it made its last step: then its end is its own, whoever asked for it meanwhile."""
         return code == 0 and self.total is not None and self.step is not None and self.step >= self.total
@@ -86,9 +93,9 @@ class Told:
             self.ranks[rank] = step
         if rank > min(self.ranks):
             return False
+        self._first_step = step if self._first_step is None else self._first_step
         self._time(event, step, when)
         self.step, self.step_at = step, when
-        self.steps_told += 1
         total, loss = _whole(event.get("total")), _number(event.get("loss"))
         if loss is None and isinstance(event.get("loss"), float):
             self.message = f"loss is {event['loss']} at step {step}"

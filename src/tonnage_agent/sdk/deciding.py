@@ -65,11 +65,6 @@ def exit_code(reason: str) -> int:
     return codes.get(reason, 143)
 
 
-def reserve_of(grace_seconds: float) -> float:
-    """Of the grace period, what the agent keeps for itself."""
-    return min(2.0, grace_seconds / 10)
-
-
 def _reason(moment: Moment) -> str:
     if moment.asked:
         return moment.asked if moment.asked in REASONS else "stopped"

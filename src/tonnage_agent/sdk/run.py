@@ -29,9 +29,10 @@ from tonnage_agent.keeper.writing import Dump
 from tonnage_agent.progress import Reporter
 from tonnage_agent.sdk.agreeing import Agreement
 from tonnage_agent.sdk.asking import Control, Signals
-from tonnage_agent.sdk.deciding import Moment, Verdict, decide, exit_code, reserve_of
+from tonnage_agent.sdk.deciding import Moment, Verdict, decide, exit_code
 from tonnage_agent.sdk.settings import Settings
 from tonnage_agent.sdk.telling import Telling
+from tonnage_agent.settings import reserve_of
 
 _NOTHING = Verdict()
 
