@@ -140,6 +140,19 @@ def test_a_larger_gpu_only_where_the_document_allows_it() -> None:
     assert after(first, refits=REFITS[2:], policy={"on_gpu_oom": "largerGpu"}).size.gpu == "H200"
 
 
+def test_an_owner_who_asks_for_a_larger_gpu_gets_it_first_and_smaller_steps_when_there_is_none_left() -> None:
+    dead, wish = an_ending("gpu_oom", "GPU-01e"), {"on_gpu_oom": "largerGpu"}
+    first = an_attempt(1, dead, size=Size(micro_batch=8, accumulation=1))
+    second = after(first, refits=REFITS, policy=wish)
+    assert (second.size.gpu, second.size.micro_batch) == ("H200", 8)
+    third = after(first, an_attempt(2, dead, size=second.size), refits=REFITS, policy=wish)
+    assert (third.size.gpu, third.size.micro_batch) == ("H200", 4)
+    lost = after(
+        first, an_attempt(2, an_ending("spot", "PRE-05"), size=second.size), refits=REFITS, policy=wish
+    )
+    assert lost.size == second.size, "what was chosen stays chosen"
+
+
 def test_each_cause_has_its_own_budget() -> None:
     gone = [an_attempt(n, an_ending("spot", "PRE-05")) for n in range(1, 6)]
     assert isinstance(after(*gone, an_attempt(6, an_ending("unknown", "UNKNOWN"))), Launch)

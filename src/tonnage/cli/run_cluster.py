@@ -17,11 +17,14 @@ def with_rendering(launching: Launching, planned: Planned) -> Launching:
     import msgspec
 
     from tonnage.manifests.facts import facts_of
+    from tonnage.manifests.larger import with_larger
     from tonnage.manifests.planned import first_size, planned_of
+    from tonnage.planning.sources import no_price
 
     assert planned.snapshot is not None
     decided = planned_of(planned.plan, planned.snapshot)
-    facts = facts_of(planned.snapshot, planned.plan)
+    price_of = planned.situation.sources.price_of if planned.situation is not None else no_price
+    facts = facts_of(planned.snapshot, planned.plan, price_of=price_of)
     rendering: dict[str, Any] = {
         "planned": msgspec.to_builtins(decided),
         "facts": msgspec.to_builtins(facts),
@@ -29,7 +32,12 @@ def with_rendering(launching: Launching, planned: Planned) -> Launching:
     }
     if planned.code:
         rendering["code"] = planned.code
-    return replace(launching, rendering=rendering, first_size=first_size(decided, planned.run))
+    return replace(
+        launching,
+        rendering=rendering,
+        first_size=first_size(decided, planned.run),
+        refits=with_larger(launching.refits, facts.larger),
+    )
 
 
 def pack_code(planned: Planned) -> Archive | None:

@@ -21,4 +21,5 @@ def refits_for(planned: Planned) -> tuple[Refit, ...]:
     if planned.situation is None or run.spec.on_oom.gpu == "fail":
         return refits_of(run, (), text)
     found = smaller_steps(planned.situation, larger_gpus=run.spec.on_oom.gpu == "largerGpu")
-    return refits_of(run, found, text)
+    chosen = planned.situation.chosen
+    return refits_of(run, found, text, gpu=chosen.gpu.name if chosen is not None else "")

@@ -17,6 +17,8 @@ NO_QUEUE_FOR_TARGET = "MAN-008"
 UNFIT_FRAMEWORK = "MAN-009"
 BAD_PATCH = "MAN-010"
 NO_QUEUE = "MAN-011"
+NO_GPU = "MAN-012"
+"""A remedy chose a GPU type that no node has."""
 
 
 def refuse(

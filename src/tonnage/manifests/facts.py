@@ -9,16 +9,17 @@ from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Node
 from tonnage.cluster.objects.loose import Loose
 from tonnage.cluster.snapshot import FORBIDDEN, Snapshot
-from tonnage.manifests.planned import part_wanted
-from tonnage.manifests.request import ClusterFacts, NodeTerm
+from tonnage.manifests.larger import larger_gpus
+from tonnage.manifests.planned import part_wanted, planned_of
+from tonnage.manifests.reading_nodes import count_on, near_of, node_lines, rdma_of
+from tonnage.manifests.request import ClusterFacts
 from tonnage.planning.aiming import gpu_terms, labels_for
 from tonnage.planning.answers import Plan
-from tonnage.planning.catalogue import offers
+from tonnage.planning.catalogue import PriceOf, offers
 from tonnage.planning.sources import no_price
 from tonnage.planning.workload.template import GPU, Terms
 from tonnage.spec.run import Run
 from tonnage.timing.collective import Interconnect
-from tonnage.units import try_quantity
 
 DEFAULT_QUEUE = "default"
 """The LocalQueue that Kueue itself puts a job into which names none."""
@@ -31,25 +32,15 @@ KINDS = {
     "TFJob": ("tfjobs.kubeflow.org", "kubeflow.org/v1"),
     "MPIJob": ("mpijobs.kubeflow.org", "kubeflow.org/v1"),
 }
-NEAR = (
-    "topology.kubernetes.io/zone",
-    "cloud.google.com/gce-topology-block",
-    "cloud.google.com/gce-topology-subblock",
-    "topology.k8s.aws/network-node-layer-1",
-    "topology.k8s.aws/network-node-layer-2",
-    "topology.k8s.aws/network-node-layer-3",
-    "network.topology.nvidia.com/spine",
-    "network.topology.nvidia.com/leaf",
-    "topology.kubernetes.io/rack",
-    "nvidia.com/gpu.clique",
-)
-"""Labels that say how close two nodes are, the widest first."""
-_RDMA = ("rdma/", "vpc.amazonaws.com/efa", "nvidia.com/hostdev", "mellanox.com/", "nvidia.com/resib")
-_SHARED_FROM = 64
-"""A node that announces so many cards announces one card so many times."""
 
 
-def facts_of(snapshot: Snapshot, plan: Plan, *, served: Mapping[str, str] | None = None) -> ClusterFacts:
+def facts_of(
+    snapshot: Snapshot,
+    plan: Plan,
+    *,
+    served: Mapping[str, str] | None = None,
+    price_of: PriceOf = no_price,
+) -> ClusterFacts:
     """The facts for one planned Run; `served` is what discovery found, where somebody asked it."""
     run = plan.workload.run
     if run is None:
@@ -57,21 +48,20 @@ def facts_of(snapshot: Snapshot, plan: Plan, *, served: Mapping[str, str] | None
     nodes = _chosen(snapshot, plan)
     labels = labels_for(run, snapshot.nodes)
     queue = _queue(snapshot, run, plan.workload.namespace)
-    rdma = _rdma(nodes, plan)
+    rdma = rdma_of(nodes, plan)
     many = plan.workload.pods > 1
     return ClusterFacts(
         served=dict(served if served is not None else served_by(snapshot)),
-        gpu_terms=tuple(_lines(terms) for terms in _gpu_terms(snapshot, plan, labels.gpu or [])),
+        gpu_terms=tuple(node_lines(terms) for terms in _gpu_terms(snapshot, plan, labels.gpu or [])),
         spot_labels=tuple(labels.spot),
-        near=tuple(key for key in NEAR if nodes and all(key in node.metadata.labels for node in nodes))
-        if many
-        else (),
+        near=near_of(nodes) if many else (),
         rdma=rdma,
         queue=queue.metadata.name if queue is not None else "",
         queue_topology=_level(snapshot, queue) if queue is not None else "",
         priority_classes=_classes(snapshot),
         pod_security=_security(snapshot, plan.workload.namespace),
         monitoring=_monitoring(snapshot),
+        larger=larger_gpus(snapshot, plan, planned_of(plan, snapshot), price_of),
         link_bytes_per_second=Interconnect().network if many and plan.workload.gpus and not rdma else None,
     )
 
@@ -112,41 +102,11 @@ def _gpu_terms(snapshot: Snapshot, plan: Plan, own: Sequence[Terms]) -> Sequence
 
 def _is_cut(node: Node) -> bool:
     """Whether what a node announces as GPUs are parts of GPUs, which the scheduler cannot know."""
-    return _count(node, GPU) > 0 and part_of(GPU, node.metadata.labels) != ""
+    return count_on(node, GPU) > 0 and part_of(GPU, node.metadata.labels) != ""
 
 
 def _kind(how: str, profile: str) -> str:
     return "" if how == "whole" else profile or "shared"
-
-
-def _lines(terms: Terms) -> tuple[NodeTerm, ...]:
-    return tuple(
-        NodeTerm(key=line["key"], operator=line["operator"], values=tuple(line["values"])) for line in terms
-    )
-
-
-def _rdma(nodes: Sequence[Node], plan: Plan) -> dict[str, int]:
-    """Cards that every chosen node has: the pod's GPUs' share of them, or one of a shared card."""
-    names = {name for node in nodes for name in node.status.allocatable if name.startswith(_RDMA)}
-    found = {}
-    for name in sorted(names):
-        counts = [_count(node, name) for node in nodes]
-        if min(counts) > 0:
-            found[name] = _cards(name, min(counts), nodes[counts.index(min(counts))], plan)
-    return found
-
-
-def _cards(name: str, count: int, node: Node, plan: Plan) -> int:
-    if "shared" in name or count >= _SHARED_FROM:
-        return 1
-    wish = plan.workload.trainer.gpus
-    there = _count(node, wish.resource) if wish.resource else 0
-    return max(1, count * wish.count // there) if there else 1
-
-
-def _count(node: Node, resource: str) -> int:
-    amount = try_quantity(node.status.allocatable.get(resource, "0"))
-    return amount.value() if amount is not None else 0
 
 
 def _queue(snapshot: Snapshot, run: Run, namespace: str) -> Loose | None:

@@ -8,6 +8,7 @@ from tonnage.manifests.choosing import choose_target
 from tonnage.manifests.codes import NO_QUEUE, refuse
 from tonnage.manifests.delivering import agent_config_map, why_not_watched
 from tonnage.manifests.lacking import LACKS
+from tonnage.manifests.larger import on_its_gpu
 from tonnage.manifests.naming import selector_of
 from tonnage.manifests.networking import network_policy, notes_on_network
 from tonnage.manifests.ranking import notes_on_rank, priority_class
@@ -35,6 +36,7 @@ _TARGETS: dict[TargetKind, Callable[[RenderRequest], Framed]] = {
 def render(request: RenderRequest) -> Rendered:
     """The objects of one attempt in the order of application; raise RefusedError where they would not work."""
     _refuse_lost_queue(request)
+    request = on_its_gpu(request)
     choice = choose_target(request.run, request.planned.nodes, request.facts.served)
     framed = _TARGETS[choice.target](request)
     name, namespace = framed.workload["metadata"]["name"], namespace_of(request)

@@ -70,6 +70,17 @@ class NodeTerm(Kept, frozen=True):
     values: tuple[str, ...]
 
 
+class GpuSize(Kept, frozen=True):
+    """A GPU type with more memory, and what objects need to get there."""
+
+    gpu: str
+    terms: tuple[tuple[NodeTerm, ...], ...] = ()
+    rdma: dict[str, int] = {}
+    near: tuple[str, ...] = ()
+    price_per_hour: int | None = None
+    """Of the whole gang, in micro-dollars."""
+
+
 class ClusterFacts(Kept, frozen=True):
     """What a cluster is like, as far as objects depend on it; nothing here is guessed."""
 
@@ -92,6 +103,8 @@ class ClusterFacts(Kept, frozen=True):
     may_make_priority_classes: bool = True
     pod_security: str = ""
     """Level that the namespace enforces: `privileged`, `baseline`, `restricted`; empty where it says none."""
+    larger: tuple[GpuSize, ...] = ()
+    """Where the run may go when it is out of GPU memory, the smallest first; empty where it may not."""
     monitoring: tuple[str, ...] = ()
     """Namespaces that scrape metrics; empty means any may."""
     link_bytes_per_second: float | None = None

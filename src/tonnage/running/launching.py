@@ -63,19 +63,19 @@ def size_of(plan: Plan, run: Run) -> Size:
     )
 
 
-def refits_of(run: Run, alternatives: Sequence[Alternative] = (), script: str = "") -> tuple[Refit, ...]:
+def refits_of(
+    run: Run, alternatives: Sequence[Alternative] = (), script: str = "", *, gpu: str = ""
+) -> tuple[Refit, ...]:
     """Smaller steps with the same global batch, best first: the solver's where the step is described, else by division.
 
     Every divisor of the samples that one rank handles per optimizer step is a way to cut it; the largest below the
-    present one loses least speed.
+    present one loses least speed. `gpu` is the type it was planned on: an alternative on another one keeps its step.
     """
     is_told = takes_micro_batch(run, script)
-    asked = run.spec.train.micro_batch
     if alternatives:
-        return tuple(
-            _refit(each, asked) for each in alternatives if is_told or each.setup.recipe.micro_batch == asked
-        )
-    micro, accumulation = asked, run.spec.train.accumulation
+        found = (_refit(each, gpu) for each in alternatives)
+        return tuple(refit for refit in found if is_told or refit.gpu is not None)
+    micro, accumulation = run.spec.train.micro_batch, run.spec.train.accumulation
     if micro is None or not is_told:
         return ()
     samples = micro * accumulation
@@ -98,16 +98,15 @@ def takes_micro_batch(run: Run, script: str = "") -> bool:
     )
 
 
-def _refit(each: Alternative, asked: int | None) -> Refit:
-    recipe = each.setup.recipe
-    is_cut = recipe.micro_batch != asked
-    gpu = None if is_cut else each.setup.devices.gpu
+def _refit(each: Alternative, planned_on: str) -> Refit:
+    recipe, gpu = each.setup.recipe, each.setup.devices.gpu
+    is_cut = gpu == planned_on
     what = f"microBatch {recipe.micro_batch} (accumulate {recipe.accumulation})" if is_cut else f"on {gpu}"
     slower = "" if each.slower is None else f", {each.slower:+.0%} time".replace("%", " %")
     return Refit(
-        micro_batch=recipe.micro_batch,
-        accumulation=recipe.accumulation,
-        gpu=gpu,
+        micro_batch=recipe.micro_batch if is_cut else None,
+        accumulation=recipe.accumulation if is_cut else None,
+        gpu=None if is_cut else gpu,
         required=each.required,
         text=f"{what} -> {format_bytes(each.required)} of GPU memory{slower}",
     )

@@ -119,6 +119,9 @@ class Refit:
     accumulation: int | None
     checkpointing: str | None = None
     gpu: str | None = None
+    """Another GPU type, where the step moves there as it is."""
     required: int | None = None
+    price_per_hour: int | None = None
+    """Micro-dollars of the whole gang, where another GPU has another price."""
     text: str = ""
     """`microBatch 1 (accumulate 8) -> 41.3 GiB, +9 % time`."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from tonnage.clock import Clock
 from tonnage.errors import RefusedError, TonnageError
-from tonnage.reporting.run.viewing import seconds_of
 from tonnage.running.actions import (
     Action,
     Finish,
@@ -33,6 +32,7 @@ from tonnage.running.history import RunRecord
 from tonnage.running.observing import Observation, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.port import RunPlace, SharedPlace
+from tonnage.running.spending import seconds_of, spent_on
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
@@ -140,7 +140,6 @@ class Supervisor:
 
     def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
         ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
-        rate = run.launching.price_per_hour or 0
         size = run.current.size if run.current else run.launching.first_size
         return Situation(
             name=run.name,
@@ -151,7 +150,7 @@ class Supervisor:
             first_size=run.launching.first_size,
             refits=run.launching.refits,
             forgiven=run.forgiven,
-            spent=int(rate * ran / 3600),
+            spent=spent_on(run.launching, run.attempts, now),
             created=run.created,
             ran_seconds=ran,
         )

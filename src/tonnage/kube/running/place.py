@@ -41,6 +41,7 @@ from tonnage.running.attempts import Size
 from tonnage.running.history import RunRecord
 from tonnage.running.observing import Bounds, Observation
 from tonnage.running.records import observed_in
+from tonnage.running.spending import spent_on
 from tonnage.running.wording import ran_seconds
 from tonnage_agent.contract import attempt_folder
 from tonnage_agent.record import read_record
@@ -345,9 +346,7 @@ def _selector(setting: KubeSetting) -> list[str]:
 
 
 def _told(record: RunRecord | None) -> dict[str, Any]:
-    """What earlier attempts used of the run's time and money, and when the rest of its time is over."""
+    """What earlier attempts used of the run's time and money."""
     if record is None:
         return {}
-    ran = ran_seconds(record.attempts)
-    rate = record.launching.price_per_hour or 0
-    return {"spent": int(rate * ran / 3600), "ran_seconds": ran}
+    return {"spent": spent_on(record.launching, record.attempts), "ran_seconds": ran_seconds(record.attempts)}

@@ -13,6 +13,7 @@ from tonnage.reporting.run.finishing import Finish, finish_of
 from tonnage.running.attempts import Attempt
 from tonnage.running.history import Moment, RunRecord
 from tonnage.running.observing import MemoryNow, Observation
+from tonnage.running.spending import rate_of, seconds_of, spent_on
 
 
 class MemoryView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -117,8 +118,8 @@ def view_run(
     saved = observation.saved if observation else None
     ending = run.current.ending if run.current else None
     ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
-    rate = run.launching.price_per_hour
-    spent = None if rate is None else round(rate * ran / 3600)
+    rate = rate_of(run.launching, run.current.size if run.current else run.launching.first_size)
+    spent = None if rate is None else spent_on(run.launching, run.attempts, now)
     finish = finish_of(progress, run.current, now) if run.is_active else Finish()
     left = finish.seconds_left
     limits = limits or Limits()
@@ -162,14 +163,6 @@ def _saved_before(run: RunRecord) -> int | None:
     """The newest step that an attempt which is over has saved."""
     known = [one.ending.safe_step for one in run.attempts if one.ending and one.ending.safe_step is not None]
     return max(known, default=None)
-
-
-def seconds_of(attempt: Attempt, now: dt.datetime) -> float:
-    """How long an attempt has run."""
-    if attempt.started is None:
-        return 0.0
-    end = attempt.ending.when if attempt.ending is not None else now
-    return max((end - attempt.started).total_seconds(), 0.0)
 
 
 def _state(run: RunRecord, observation: Observation | None) -> str:

@@ -25,7 +25,7 @@ def remedy(situation: Situation, policies: Policies, attempt: Attempt) -> Cure |
         )
     dead = [_shape(each.size) for each in _died(situation)]
     least = _least_that_died(situation, dead)
-    for refit in situation.refits:
+    for refit in _in_order(situation.refits, policies):
         size = _with(attempt.size, refit)
         is_allowed = refit.gpu is None or policies.on_gpu_oom == "largerGpu"
         is_smaller = (
@@ -34,9 +34,16 @@ def remedy(situation: Situation, policies: Policies, attempt: Attempt) -> Cure |
         if is_allowed and is_smaller and _shape(size) not in dead:
             return Cure(size, refit.text or _text(refit))
     tried = f" after {len(dead)} sizes" if len(dead) > 1 else ""
-    return GiveUp(
-        why=f"out of GPU memory{tried}, and no smaller step is known", hint=_hint(policies), code=CODE
-    )
+    missing = "no smaller step is known"
+    if policies.on_gpu_oom == "largerGpu":
+        missing = "neither a larger GPU nor a smaller step is known here"
+    return GiveUp(why=f"out of GPU memory{tried}, and {missing}", hint=_hint(policies), code=CODE)
+
+
+def _in_order(refits: tuple[Refit, ...], policies: Policies) -> list[Refit]:
+    """Best first; an owner who asks for a larger GPU gets it before a smaller step."""
+    is_wished = policies.on_gpu_oom == "largerGpu"
+    return sorted(refits, key=lambda refit: is_wished and refit.gpu is None)
 
 
 def _died(situation: Situation) -> list[Attempt]:
