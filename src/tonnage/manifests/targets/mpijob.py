@@ -12,7 +12,9 @@ from typing import Any
 
 from tonnage.manifests.amounts import amounts_of
 from tonnage.manifests.codes import NO_QUEUE_FOR_TARGET, refuse
+from tonnage.manifests.delivering import is_watched
 from tonnage.manifests.naming import attempt_name
+from tonnage.manifests.pods.commands import AGENT_FILE, AGENT_FOLDER
 from tonnage.manifests.pods.pod import Made, make_pod
 from tonnage.manifests.pods.wiring import REPLICA_INDEX, Gang
 from tonnage.manifests.request import RenderRequest
@@ -26,6 +28,7 @@ LISTENING = ["/usr/sbin/sshd", "-De"]
 """What a worker runs until its ranks are started in it, as each operator itself would."""
 V2 = "kubeflow.org/v2beta1"
 CONTAINER = "mpi"
+SOCKET = "/tmp/tonnage-agent.sock"
 _PLACING = ("nodeSelector", "tolerations", "affinity")
 
 
@@ -62,9 +65,24 @@ def _worker(request: RenderRequest, *, is_v2: bool) -> Made:
     waiting = LISTENING if is_v2 else WAITING
     made = make_pod(request, Gang(container=CONTAINER, index=REPLICA_INDEX), becomes=lambda _words: waiting)
     for container in made.template["spec"]["containers"]:
-        if is_v2 and container["name"] == CONTAINER:
+        if container["name"] != CONTAINER:
+            continue
+        if is_v2:
             container["securityContext"]["capabilities"].pop("drop", None)
+        if is_watched(request):
+            _open_to_ranks(container["env"])
     return made
+
+
+def _open_to_ranks(env: list[dict[str, Any]]) -> None:
+    """Ranks come through a shell, not from the agent: what it gives its own children they find in the container."""
+    archive = f"{AGENT_FOLDER}/{AGENT_FILE}"
+    named = next((entry for entry in env if entry["name"] == "PYTHONPATH" and "value" in entry), None)
+    if named is None:
+        env.append({"name": "PYTHONPATH", "value": archive})
+    else:
+        named["value"] = f"{named['value']}:{archive}"
+    env.append({"name": contract.SOCKET, "value": SOCKET})
 
 
 def _launcher(request: RenderRequest, *, is_v2: bool) -> Made:

@@ -18,6 +18,7 @@ def _arguments(place: Place) -> list[str]:
         f"--metrics-bind-address=127.0.0.1:{place.metrics_port}",
         "--kube-api-qps=100",
         "--kube-api-burst=200",
+        "--mpi-kubectl-delivery-image=local/kubectl:1",  # real nodes have it, and no registry is reached
     ]
 
 

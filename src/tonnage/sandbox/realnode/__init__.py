@@ -44,6 +44,7 @@ __all__ = [
     "enter",
     "heal",
     "load_image",
+    "load_open_mpi",
     "node_called",
     "nodes_of",
     "partition",
@@ -95,6 +96,8 @@ def add_real_nodes(sandbox: Sandbox, count: int, show: Show) -> list[str]:
     nodes = booting.nodes_of(sandbox)
     assert len(nodes) == count, "the sandbox's request names the number of real nodes"
     archives = images.ready_images(cache_home() / "images", show)
+    if "training-operator" in sandbox.request.controllers:
+        archives += (images.kubectl_image(cache_home() / "images", sandbox.binary("kubectl")),)
     sandbox.api.apply(manifests.cluster_objects())
     for node in nodes:
         booting.write_files(sandbox, node, archives)
@@ -113,6 +116,14 @@ def load_image(sandbox: Sandbox, archive: Path) -> list[str]:
     from tonnage.sandbox.realnode.loading import load_into
 
     return load_into(nodes_of(sandbox), archive)
+
+
+def load_open_mpi(sandbox: Sandbox, show: Show) -> list[str]:
+    """Bring `local/openmpi:4` into every real node, packed first if nobody has."""
+    from tonnage.sandbox.places import cache_home
+    from tonnage.sandbox.realnode import images
+
+    return load_image(sandbox, images.open_mpi_image(cache_home() / "images", show))
 
 
 def _undo_node(sandbox: Sandbox, entry: Entry) -> None:
