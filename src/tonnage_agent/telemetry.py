@@ -44,6 +44,10 @@ class Sample:
     waiting_micros: int | None = None
     stalled_micros: int | None = None
     """Memory pressure: time in which some, or all, processes waited for memory."""
+    gpu_used_bytes: int | None = None
+    """Of the GPU that holds most; None where there is none, or it does not say."""
+    gpu_activity: int | None = None
+    """Percent of the time in which a kernel ran, the mean of all GPUs."""
 
     @property
     def needed_bytes(self) -> int:
@@ -70,6 +74,7 @@ def parse_sample(line: str) -> Sample:
         raise NotASampleError(f"not JSON ({error}): {line[:80]!r}") from None
     if not isinstance(values, dict):
         raise NotASampleError(f"expected an object, found {type(values).__name__}")
+    values = {**_of_gpus(values.get("gpus")), **values}
     known = {field.name: values[_wire(field.name)] for field in fields(Sample) if _wire(field.name) in values}
     for name, value in known.items():
         wanted: tuple[type, ...] = (str,) if name == "source" else (int, float) if name == "when" else (int,)
@@ -80,6 +85,19 @@ def parse_sample(line: str) -> Sample:
     except TypeError:
         missing = [_wire(f.name) for f in fields(Sample)[:4] if f.name not in known]
         raise NotASampleError(f"missing {', '.join(missing)}") from None
+
+
+def _of_gpus(told: object) -> dict[str, int]:
+    """What the GPUs of a line come to, in the two figures of a sample."""
+    gpus = [gpu for gpu in told if isinstance(gpu, dict)] if isinstance(told, list) else []
+    used = [gpu["used"] for gpu in gpus if _is_number(gpu.get("used"))]
+    busy = [gpu["activity"] for gpu in gpus if _is_number(gpu.get("activity"))]
+    found = {"gpuUsedBytes": int(max(used))} if used else {}
+    return {**found, "gpuActivity": round(sum(busy) / len(busy))} if busy else found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _wire(name: str) -> str:

@@ -31,6 +31,21 @@ def test_a_sample_survives_its_journey(sample):
     assert parse_sample(line) == sample
 
 
+def test_what_the_gpus_of_a_line_come_to():
+    line = {"when": 1, "source": "cgroup-v2", "usageBytes": 1, "workingSetBytes": 1}
+    gpus = [
+        {"index": 0, "used": 7, "activity": 90},
+        {"index": 1, "used": 9, "activity": 41},
+        {"lost": True},
+        5,
+    ]
+    assert parse_sample(json.dumps({**line, "gpus": gpus})).gpu_used_bytes == 9
+    assert parse_sample(json.dumps({**line, "gpus": gpus})).gpu_activity == 66
+    for told in ([], [{"index": 0, "lost": True}], "none", [{"used": "much"}]):
+        found = parse_sample(json.dumps({**line, "gpus": told}))
+        assert (found.gpu_used_bytes, found.gpu_activity) == (None, None)
+
+
 @given(samples)
 def test_an_older_reader_survives_a_newer_agent(sample):
     richer = {**json.loads(sample.as_line()), "gpuBytes": [1, 2]}

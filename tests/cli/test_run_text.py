@@ -53,6 +53,17 @@ def test_it_says_how_it_goes_what_it_holds_and_what_it_will_cost(monkeypatch: py
         assert word in text, text
 
 
+def test_the_gpus_course_stands_above_that_of_ram(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    memory = MemoryView(usage=41 * GIB, limit=80 * GIB, growth_per_hour=0, course=(10 * GIB, 41 * GIB))
+    view = a_view(gpu_memory=memory, gpu_activity_course=(0, 50, 100))
+    (gpu, busy, ram) = [line for line in live_lines(view, NOW) if line.lstrip().startswith(("GPU", "RAM"))]
+    assert gpu.split() == ["GPU", "memory", "▂▅", "41", "GiB", "of", "80", "GiB", "steady"]
+    assert busy.split() == ["GPU", "busy", "▁▅█", "93", "%"]
+    assert ram.lstrip().startswith("RAM")
+
+
 def test_walls_before_the_end_are_warned_of() -> None:
     text = " ".join(live_lines(a_view(deadline_seconds=10 * 3600.0, budget=1_000_000_000), NOW))
     assert "the deadline comes 21 h before the end" in text

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from tonnage.reporting.run.finishing import finish_of
-from tonnage.reporting.run.viewing import Limits, view_run
+from tonnage.reporting.run.viewing import Courses, Limits, view_run
 from tonnage.running.attempts import Attempt, Ending, Size
 from tonnage.running.history import Launching, RunRecord
 from tonnage.running.observing import MemoryNow, Observation, Progress
@@ -54,16 +54,38 @@ def test_a_resumed_attempt_s_pace_counts_its_own_steps_only() -> None:
 def test_growth_is_judged_on_what_cannot_be_given_back(slope: int, growth: object) -> None:
     needed = [(NOW.timestamp() - 60 + second, 50 * MIB + slope * second) for second in range(60)]
     seen = Observation(state="running", memory=MemoryNow(usage=110 * MIB, limit=200 * MIB))
-    view = view_run(a_run(an_attempt()), seen, NOW, needed=needed)
+    view = view_run(a_run(an_attempt()), seen, NOW, courses=Courses(needed=needed))
     assert view.memory is not None
     assert view.memory.growth_per_hour == growth
 
 
 def test_too_short_a_course_says_nothing_about_growth() -> None:
     seen = Observation(state="running", memory=MemoryNow(usage=MIB, limit=2 * MIB))
-    view = view_run(a_run(an_attempt()), seen, NOW, needed=[(0.0, 1), (1.0, 2)])
+    view = view_run(a_run(an_attempt()), seen, NOW, courses=Courses(needed=[(0.0, 1), (1.0, 2)]))
     assert view.memory is not None
     assert view.memory.growth_per_hour is None
+
+
+def test_gpus_have_a_course_of_memory_and_of_activity_beside_ram() -> None:
+    seen = Observation(
+        state="running",
+        memory=MemoryNow(usage=MIB),
+        gpu_memory=MemoryNow(usage=41 * MIB, limit=80 * MIB),
+        gpu_activity=93.0,
+    )
+    moments = [NOW.timestamp() - 200 + second for second in range(200)]
+    courses = Courses(
+        memory=[(when, 5) for when in moments],
+        gpu_memory=[(when, 41 * MIB) for when in moments],
+        gpu_activity=[(when, 90 + index % 5) for index, when in enumerate(moments)],
+    )
+    view = view_run(a_run(an_attempt()), seen, NOW, courses=courses)
+    assert view.gpu_memory is not None
+    assert view.gpu_memory.course == (41 * MIB,) * 120
+    assert view.gpu_memory.growth_per_hour == 0
+    assert len(view.gpu_activity_course) == 120
+    assert view.memory is not None
+    assert set(view.memory.course) == {5}
 
 
 def test_the_cost_at_the_end_follows_from_the_pace() -> None:

@@ -78,9 +78,12 @@ def moment_lines(moment: Moment) -> list[str]:
 def live_lines(view: RunView, now: dt.datetime) -> list[str]:
     """The block that changes: where it stands, memory, money, what is safe. No line is wider than the terminal."""
     lines = [RULE * (min(width(), 100) - 4), *_flowing(_standing(view, now))]
-    for label, memory in (("GPU memory", view.gpu_memory), ("RAM", view.memory)):
-        if memory is not None:
-            lines += _memory(label, memory, view, now)
+    if view.gpu_memory is not None:
+        lines += _memory("GPU memory", view.gpu_memory, view, now)
+    if view.gpu_activity_course:
+        lines.append(_activity(view))
+    if view.memory is not None:
+        lines += _memory("RAM", view.memory, view, now)
     lines += _flowing(_money(view, now))
     lines += [line for text in _warnings(view) for line in wrapped(text, width() - 4)]
     return [fitting(f"  {line}"[: width() - 1]) for line in lines]
@@ -136,10 +139,17 @@ def _memory(label: str, memory: MemoryView, view: RunView, now: dt.datetime) -> 
     course = sparkline(memory.course, memory.limit, COURSE)
     start = f"{label:<{LABEL}}  {course:<{COURSE}}  {_of(memory)}"
     busy = ""
-    if label.startswith("GPU") and view.gpu_activity is not None:
+    if label.startswith("GPU") and view.gpu_activity is not None and not view.gpu_activity_course:
         busy = f"{view.gpu_activity:.0f} % busy"
     first, *more = _flowing([start, *filter(None, (busy, _trend(memory, view, now)))], gap="  ")
     return [first, *(" " * (LABEL + 2) + line for line in more)]
+
+
+def _activity(view: RunView) -> str:
+    """How busy the GPUs were lately; the full block is all of the time."""
+    course = sparkline(view.gpu_activity_course, 100, COURSE)
+    now = view.gpu_activity if view.gpu_activity is not None else view.gpu_activity_course[-1]
+    return f"{'GPU busy':<{LABEL}}  {course:<{COURSE}}  {now:.0f} %"
 
 
 def _of(memory: MemoryView) -> str:

@@ -9,14 +9,13 @@ from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
     from tonnage.reporting.run import RunView
+    from tonnage.reporting.run.viewing import Courses
     from tonnage.running.history import RunRecord
-    from tonnage.running.observing import Observation
+    from tonnage.running.observing import MemoryNow, Observation
     from tonnage.running.port import RunPlace
     from tonnage.store.store import Store
 
-    Series = list[tuple[float, int]]
 
-COURSE_POINTS = 120
 TREND_SECONDS = 3600.0
 """How far back the trend of memory is judged."""
 
@@ -38,32 +37,39 @@ class Eye:
         store, now = self._store, dt.datetime.now(dt.UTC)
         record = store.run(self._run_id)
         observation = self._observe(record)
-        course, needed = self._memory(record, observation, now)
         policies = policies_of(record)
         return view_run(
             record,
             observation,
             now,
-            course=course,
-            needed=needed,
+            courses=self._courses(record, observation, now),
             limits=Limits(policies.budget, policies.deadline_seconds, run_of(record).spec.train.steps),
             moments=store.moments(record.id),
             is_supervised=not record.is_active or is_supervised(store.folder, record.id),
         )
 
-    def _memory(
-        self, record: RunRecord, observation: Observation | None, now: dt.datetime
-    ) -> tuple[Series, Series]:
-        """What was held lately, and what of it could not have been taken back."""
-        if record.current is None or not record.is_active:
-            return [], []
-        node = observation.memory.node if observation and observation.memory else 0
-        number, since = record.current.number, now.timestamp() - TREND_SECONDS
-        held, needed = (
-            self._store.samples.series(record.id, number, node, metric, after=since)
-            for metric in ("memory", "working_set")
+    def _courses(self, record: RunRecord, observation: Observation | None, now: dt.datetime) -> Courses:
+        """What was held lately, in RAM and on the GPUs."""
+        from tonnage.reporting.run.viewing import Courses
+
+        attempt = record.current
+        if attempt is None or not record.is_active:
+            return Courses()
+        since = now.timestamp() - TREND_SECONDS
+
+        def series(metric: str, of: MemoryNow | None) -> list[tuple[float, int]]:
+            node = of.node if of is not None else 0
+            return self._store.samples.series(record.id, attempt.number, node, metric, after=since)
+
+        ram = observation.memory if observation else None
+        gpu = observation.gpu_memory if observation else None
+        has_gpu = observation is not None and (gpu is not None or observation.gpu_activity is not None)
+        return Courses(
+            memory=series("memory", ram),
+            needed=series("working_set", ram),
+            gpu_memory=series("gpu_memory", gpu) if has_gpu else (),
+            gpu_activity=series("gpu_activity", gpu) if has_gpu else (),
         )
-        return held[-COURSE_POINTS:], needed
 
     def _observe(self, record: RunRecord) -> Observation | None:
         from tonnage.supervising.opening import place_of

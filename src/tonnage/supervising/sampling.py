@@ -14,6 +14,8 @@ METRICS: dict[str, Callable[[Sample], int | None]] = {
     "memory": lambda sample: sample.usage_bytes,
     "working_set": lambda sample: sample.working_set_bytes,
     "anon": lambda sample: sample.anon_bytes,
+    "gpu_memory": lambda sample: sample.gpu_used_bytes,
+    "gpu_activity": lambda sample: sample.gpu_activity,
 }
 """Series of the history, and where a sample has them."""
 MOST_NODES = 1024

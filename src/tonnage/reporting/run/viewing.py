@@ -15,6 +15,9 @@ from tonnage.running.history import Moment, RunRecord
 from tonnage.running.observing import MemoryNow, Observation
 from tonnage.running.spending import rate_of, seconds_of, spent_on
 
+COURSE_POINTS = 120
+"""So many of the last readings are a course."""
+
 
 class MemoryView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Memory now, of its limit, with its recent course."""
@@ -72,6 +75,7 @@ class RunView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     gpu_memory: MemoryView | None = None
     gpu_activity: float | None = None
     """Percent of the time the GPUs were busy, over all of them."""
+    gpu_activity_course: tuple[int, ...] = ()
     safe_step: int | None = None
     safe_since: dt.datetime | None = None
     ran_seconds: float = 0.0
@@ -86,6 +90,17 @@ class RunView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_supervised: bool = True
     attempts: tuple[AttemptView, ...] = ()
     moments: tuple[Moment, ...] = ()
+
+
+class Courses(msgspec.Struct, frozen=True):
+    """What the pod that is shown held lately: moments (seconds since 1970) and values."""
+
+    memory: Sequence[tuple[float, int]] = ()
+    needed: Sequence[tuple[float, int]] = ()
+    """The same without what the kernel could take back."""
+    gpu_memory: Sequence[tuple[float, int]] = ()
+    gpu_activity: Sequence[tuple[float, int]] = ()
+    """Percent."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -103,17 +118,16 @@ def view_run(
     observation: Observation | None,
     now: dt.datetime,
     *,
-    course: Sequence[tuple[float, int]] = (),
-    needed: Sequence[tuple[float, int]] = (),
+    courses: Courses | None = None,
     limits: Limits | None = None,
     moments: Sequence[Moment] = (),
     is_supervised: bool = True,
 ) -> RunView:
     """What is known of a run now.
 
-    `course` is what it held lately, `needed` the same without what the kernel could take back: growth of page cache
-    is no leak.
+    Growth is judged by what cannot be taken back: that of page cache is no leak.
     """
+    courses = courses or Courses()
     progress = observation.progress if observation else None
     saved = observation.saved if observation else None
     ending = run.current.ending if run.current else None
@@ -142,9 +156,12 @@ def view_run(
         finishes=finish.at,
         finishes_within=finish.within,
         seconds_left=left,
-        memory=_memory(observation.memory if observation else None, course, needed),
-        gpu_memory=_memory(observation.gpu_memory if observation else None, (), ()),
+        memory=_memory(observation.memory if observation else None, courses.memory, courses.needed),
+        gpu_memory=_memory(
+            observation.gpu_memory if observation else None, courses.gpu_memory, courses.gpu_memory
+        ),
         gpu_activity=observation.gpu_activity if observation else None,
+        gpu_activity_course=tuple(value for _, value in courses.gpu_activity[-COURSE_POINTS:]),
         safe_step=saved.step if saved else _saved_before(run),
         safe_since=saved.when if saved else None,
         ran_seconds=ran,
@@ -186,7 +203,7 @@ def _memory(
         peak=now.peak,
         growth_per_hour=None if growth is None else round(growth * 3600),
         limit_in_seconds=left,
-        course=tuple(value for _, value in course),
+        course=tuple(value for _, value in course[-COURSE_POINTS:]),
     )
 
 
