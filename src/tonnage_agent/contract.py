@@ -88,6 +88,8 @@ ACCUMULATION = "TONNAGE_ACCUMULATION"
 PROBE_STEPS = "TONNAGE_PROBE_STEPS"
 """After this many steps the SDK saves once and ends the script (`run --probe`); a script that only prints its steps
 is ended by the agent."""
+PROBE_OVER = "the probe is over"
+"""In the record's message, where it is."""
 
 # Ends that are the agent's own doing; chosen outside what shells, Python and launchers use.
 EXIT_PREFLIGHT = 80

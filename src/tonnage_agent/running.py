@@ -35,7 +35,7 @@ from tonnage_agent.wrapping.streams import Streams
 
 LEFTOVER_SECONDS = 3.0
 """What the command leaves running is asked to end, and ended after this."""
-LEAST_SECONDS = 0.2
+LEAST_SECONDS, PROBE_LEAST_SECONDS = 0.2, 0.005
 """Between two looks that events ask for: a script may change its phase a thousand times a second."""
 PROBE = "probe"
 _NEAR_LIMIT_RATE = 5
@@ -73,6 +73,7 @@ class Wrapped:
         )
         self._walls = WallWatch(wall, settings.grace_seconds) if wall is not None else None
         self._answers = Answers(settings, wall, begun)
+        self._least_seconds = LEAST_SECONDS if settings.probe_steps is None else PROBE_LEAST_SECONDS
         self._pid = 0
         self._status: int | None = None
         self._kill_at: float | None = None
@@ -162,13 +163,13 @@ class Wrapped:
                 due = now + self._pause()
             soonest = [due]
             if self._is_due:
-                soonest.append(self._taken_at + LEAST_SECONDS)
+                soonest.append(self._taken_at + self._least_seconds)
             if self._kill_at is not None:
                 soonest.append(self._kill_at)
             waiting.poll(max(min(soonest) - time.monotonic(), 0.0) * 1000)
             self._take_signals()
             self._guarded(self._listen)
-            if self._is_due and time.monotonic() >= self._taken_at + LEAST_SECONDS:
+            if self._is_due and time.monotonic() >= self._taken_at + self._least_seconds:
                 self._guarded(lambda: self._keep(urgent=True))
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._kill()
@@ -233,7 +234,7 @@ class Wrapped:
         events = [(event, "sdk") for event in ear.hear()] if ear is not None else []
         events += [(event, "log") for event in self._log.taken()]
         for event, source in events:
-            if event.get("event") == "phase" and time.monotonic() >= self._taken_at + LEAST_SECONDS:
+            if event.get("event") == "phase" and time.monotonic() >= self._taken_at + self._least_seconds:
                 self._take()  # what was held until now belongs to the phase that ends
             is_first = self._facts.told.step is None
             self._is_due |= self._facts.told.hear(event, time.time(), source)
@@ -246,7 +247,7 @@ class Wrapped:
         """A script with the SDK saves and ends by itself; one that only prints its steps is asked to."""
         told, wanted = self._facts.told, self._settings.probe_steps
         if wanted is not None and told.steps_in_log >= wanted and self._kill_at is None:
-            self._stop(PROBE, "the probe is over", self._settings.grace_seconds)
+            self._stop(PROBE, contract.PROBE_OVER, self._settings.grace_seconds)
 
     def _reap(self) -> None:
         """Every child that has ended, orphans we inherited included."""

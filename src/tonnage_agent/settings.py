@@ -15,6 +15,8 @@ from tonnage_agent import contract
 
 DEFAULT_GRACE = 30.0
 """What Kubernetes gives a pod that says nothing."""
+PROBE_SAMPLE_SECONDS = 0.2
+"""A probe is short, and made to measure."""
 
 
 class SettingsError(Exception):
@@ -87,6 +89,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         wrong.append(
             f"{contract.PEERS}: lists {len(peers)} pods; this one is {contract.NODE}={node}, counted from 0"
         )
+    if "probe_steps" in found:
+        found.setdefault("sample_seconds", PROBE_SAMPLE_SECONDS)
     if wrong:
         raise SettingsError("\n".join(wrong))
     return Settings(**found)

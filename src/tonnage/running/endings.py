@@ -21,6 +21,7 @@ from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.causes import cause_of
 from tonnage.running.facts import Facts
 from tonnage.running.observing import Observation
+from tonnage_agent.contract import PROBE_OVER
 
 SETTLE_SECONDS = 10.0
 """How long reasons may come late; the kubelet's status loop and the job controller are well within it."""
@@ -137,6 +138,8 @@ def _ending(
 
 
 def _how_it_finished(facts: Facts) -> str:
+    if any(PROBE_OVER in box.record.message for box in facts.boxes):
+        return PROBE_OVER
     if facts.total is None or facts.step is None:
         return ""
     return f"the command exited 0 after {facts.step:,} of {facts.total:,} steps"

@@ -17,6 +17,7 @@ from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.history import RunRecord
 from tonnage.running.policies import Policies
 from tonnage.units import format_bytes
+from tonnage_agent.contract import PROBE_OVER
 
 _CAUSES: Mapping[Cause, str] = {
     "preemption": "preemption",
@@ -107,6 +108,9 @@ def finished(attempt: Attempt, ending: Ending) -> str:
     """That it is done, and in how many attempts."""
     attempts = "1 attempt" if attempt.number == 1 else f"{attempt.number} attempts"
     step = f" at step {ending.step:,}" if ending.step is not None else ""
+    if ending.summary == PROBE_OVER:
+        is_saved = ending.safe_step is not None
+        return f"{PROBE_OVER}{step}; {'a checkpoint is saved' if is_saved else 'it saved no checkpoint'}"
     remark = f": {ending.summary}" if ending.summary else ""
     return f"finished{step} in {attempts}{remark}"
 

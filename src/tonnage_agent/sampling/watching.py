@@ -2,8 +2,10 @@
 
 The kernel keeps the peak itself, where it is new enough; what rose between two samples is charged to the phase that
 was open then, and a sample is taken at each change of phase, so no peak is charged to the wrong one by more than the
-time of a sample. Growth is the median slope between the lowest points of equal slices of the last minutes: a batch
-that comes and goes does not look like a leak, one step up does not either.
+time of a sample. Where no phase is open, it is `step`, and before the first step it was `load`.
+
+Growth is the median slope between the lowest points of equal slices of the last minutes: a batch that comes and goes
+does not look like a leak, one step up does not either.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ WINDOW_SECONDS = 600.0
 LEAST_SECONDS = 15.0
 _SLICES = 16
 _MOST_PHASES = 32
+LOAD, STEP = "load", "step"
 
 
 class MemoryWatch:
@@ -31,6 +34,9 @@ class MemoryWatch:
         self._first: Sample | None = None
         self._kernel_peak = 0
         self._points: deque[tuple[float, int]] = deque()
+        self._has_steps = False
+        self._before = (0, 0)
+        """The most held, and needed, outside of every phase before the first step."""
 
     def take(self, sample: Sample, phase: str) -> None:
         """One more sample, taken while this phase was open."""
@@ -43,9 +49,10 @@ class MemoryWatch:
             self._kernel_peak = sample.peak_bytes
         self.last = sample
         self.peak, self.needed_peak = max(self.peak, high), max(self.needed_peak, sample.needed_bytes)
-        if phase and (phase in self.phases or len(self.phases) < _MOST_PHASES):
-            self.phases[phase] = max(self.phases.get(phase, 0), high)
-            self.needed_phases[phase] = max(self.needed_phases.get(phase, 0), sample.needed_bytes)
+        if phase or self._has_steps:
+            self._charge(phase or STEP, high, sample.needed_bytes)
+        else:
+            self._before = (max(self._before[0], high), max(self._before[1], sample.needed_bytes))
         self._remember(sample.when, sample.needed_bytes)
 
     @property
@@ -64,6 +71,9 @@ class MemoryWatch:
     def begin_steps(self) -> None:
         """The first step was made: what was loaded before it is no growth."""
         self._points.clear()
+        self._has_steps = True
+        if self._before[0]:
+            self._charge(LOAD, *self._before)
 
     def growth(self) -> float | None:
         """Bytes per second by which what is needed grows; None where it is too early to tell."""
@@ -99,6 +109,11 @@ class MemoryWatch:
             "neededPhases": dict(self.needed_phases),
         }
         return {name: value for name, value in values.items() if value not in (None, {})}
+
+    def _charge(self, phase: str, held: int, needed: int) -> None:
+        if phase in self.phases or len(self.phases) < _MOST_PHASES:
+            self.phases[phase] = max(self.phases.get(phase, 0), held)
+            self.needed_phases[phase] = max(self.needed_phases.get(phase, 0), needed)
 
     def _remember(self, when: float, needed: int) -> None:
         self._points.append((when, needed))

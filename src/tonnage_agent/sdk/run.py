@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
+from tonnage_agent.contract import PROBE_OVER
 from tonnage_agent.keeper.checkpoint import Checkpoint
 from tonnage_agent.keeper.clock import Clock, SystemClock
 from tonnage_agent.keeper.failing import KeeperError, SaveFailed
@@ -165,7 +166,7 @@ class Run(Telling):
         saved = (
             f"step {step} is saved" if self._saved_step == step else f"last saved: step {self._saved_step}"
         )
-        why = {"probe": "the probe is over", "terminated": "SIGTERM"}.get(verdict.stop, verdict.stop)
+        why = {"probe": PROBE_OVER, "terminated": "SIGTERM"}.get(verdict.stop, verdict.stop)
         self.say(f"ending: {why}; {saved if self._saved_step >= 0 else 'nothing was saved'}")
         raise SystemExit(exit_code(verdict.stop))
 
