@@ -136,7 +136,8 @@ class DataDependent:
         number = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
         value = known_value(source)
         if value is not None and value.numel():
-            number = max(number, int(value.max()) + 1)
+            with torch._C._DisableTorchDispatch():
+                number = max(number, int(value.max()) + 1)
         elif value is None and not number:
             number = source.numel()
             self._bounded("bincount", number)
@@ -152,8 +153,11 @@ class DataDependent:
         number = kwargs.get("output_size", args[1] if len(args) > 1 else None)
         if number is None:
             value = known_value(repeats)
-            number = int(value.sum()) if value is not None else repeats.numel()
-            if value is None:
+            number = int(repeats.numel())
+            if value is not None:
+                with torch._C._DisableTorchDispatch():
+                    number = int(value.sum())
+            else:
                 self._notes.add(
                     "bounded", f"repeat_interleave{self._inside()} by unknown counts was taken to repeat once"
                 )

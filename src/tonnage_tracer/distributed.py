@@ -22,6 +22,7 @@ import torch.distributed as dist
 from .collectives import Collectives
 from .disguises.patching import replaced
 from .launches import Launches
+from .ownership import GRADIENT, Ownership
 from .recorder import Recorder
 
 _core: Any = getattr(dist, "distributed_c10d", None)
@@ -46,7 +47,7 @@ def one_rank(recorder: Recorder, world_size: int, rank: int) -> Iterator[None]:
             stack.enter_context(replaced(_core, _get_object_coll_device=lambda _group=None: "cpu"))
         if hasattr(_core, "_object_to_tensor"):
             stack.enter_context(replaced(_core, _object_to_tensor=_pickled))
-        stack.enter_context(_ddp())
+        stack.enter_context(_ddp(recorder.ownership))
         yield
 
 
@@ -132,9 +133,21 @@ def _pickled(thing: Any, _device: Any = None, *_group: Any) -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def _ddp() -> Iterator[None]:
-    """DDP compares its parameters' shapes among ranks, by reading them back: there is nobody to differ."""
+def _ddp(ownership: Ownership) -> Iterator[None]:
+    """DDP compares its parameters' shapes among ranks, by reading them back: there is nobody to differ.
+
+    Its reducer, written in C++, makes the buckets that gradients are sent in: with itself, and once more in the order
+    in which gradients came, at the beginning of a forward pass.
+    """
     from torch.nn.parallel import distributed
 
-    with replaced(distributed, _verify_param_shape_across_processes=lambda *_args, **_kwargs: None):
+    reducer = dist.Reducer
+    makers = {
+        name: ownership.claiming(getattr(reducer, name), GRADIENT)
+        for name in ("__init__", "_rebuild_buckets")
+    }
+    with (
+        replaced(distributed, _verify_param_shape_across_processes=lambda *_args, **_kwargs: None),
+        replaced(reducer, **makers),
+    ):
         yield

@@ -1,9 +1,9 @@
 """What each block of memory turned out to be, decided by who holds it.
 
 A storage is a parameter because a module or an optimizer holds it as one, a gradient because it hangs on a
-parameter, optimizer state because the optimizer keeps it. What the forward pass made and is still there when the
-backward pass begins was kept for it: an activation. What the step fetched or made before the model was called is
-input. The rest came and went.
+parameter or is a bucket in which DDP sends gradients, optimizer state because the optimizer keeps it. What the forward
+pass made and is still there when the backward pass begins was kept for it: an activation. What the step fetched or
+made before the model was called is input. The rest came and went.
 
 Modules and optimizers are found among the objects made since recording began (the garbage collector knows them
 all), because a copied or loaded model announces itself to nobody.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -90,6 +90,18 @@ class Ownership:
             if isinstance(state, dict):
                 self.decide_tensors(state.values(), OPTIMIZER_STATE)
 
+    def claiming(self, call: Callable[..., Any], category: int) -> Callable[..., Any]:
+        """A function as it is, but that what it makes and leaves behind is of this category."""
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            first = len(self._blocks.sizes)
+            answer = call(*args, **kwargs)
+            for block in self._made_since(first):
+                self.decide(block, category)
+            return answer
+
+        return called
+
     def begin_step(self) -> None:
         """What is made from here to the first module call is input."""
         self._input_since = len(self._blocks.sizes)
@@ -115,7 +127,8 @@ class Ownership:
             self._recompute_since = None
 
     def before_backward(self) -> None:
-        """What the forward pass made and is still here was kept for the backward pass."""
+        """What the forward pass made and is still here was kept for the backward pass, but for gathered parameters."""
+        self.claim_parameters()
         for block in self._made_since(self._forward_since):
             if self._blocks.phases[block] == FORWARD:
                 self.decide(block, ACTIVATION)

@@ -104,6 +104,19 @@ def test_ddp_keeps_a_second_copy_of_the_gradients_unless_they_are_views_of_it(
     assert len(copied) >= len(viewed)
 
 
+@pytest.mark.parametrize("step", ["ddp_copies", "ddp_views"])
+def test_buckets_are_gradients_those_made_in_a_forward_pass_too(
+    traces: Mapping[str, Trace], step: str
+) -> None:
+    trace = traces[step]
+    activation = trace.categories.index("activation")
+    left = {argument for kind, argument in last_step(trace) if kind == "a"}
+    left -= {argument for kind, argument in last_step(trace) if kind == "f"}
+
+    assert steady_bytes(trace, "gradient") >= 4 * LAYER
+    assert [trace.blocks[each].size for each in left if trace.blocks[each].category == activation] == []
+
+
 def _names(trace: Trace) -> list[str]:
     return [
         trace.operations[trace.calls[argument].operation].name

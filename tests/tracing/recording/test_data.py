@@ -57,6 +57,18 @@ def test_every_expert_sees_about_its_share_of_tokens(recorded: Recorded, name: s
     ]
 
 
+def test_tokens_counted_by_expert_are_cut_by_those_counts(recorded: Recorded) -> None:
+    trace = recorded.trace("counted_experts")
+    rows = [
+        each.outputs[0].shape[0]
+        for each in operations(trace, "aten.addmm")
+        if each.outputs[0].shape[1:] == (128,)
+    ]
+
+    assert all(400 < count < 620 for count in rows)
+    assert not notes(trace, "bounded")
+
+
 def test_grouped_products_of_float32_experts_are_described(recorded: Recorded) -> None:
     trace = recorded.trace("grouped_experts_autocast")
 

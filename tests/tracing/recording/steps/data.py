@@ -17,6 +17,7 @@ BUILDS = (
     "looped_experts",
     "looped_experts_autocast",
     "grouped_experts_autocast",
+    "counted_experts",
     "recurrent_lstm",
     "recurrent_gru",
     "packed_lstm",
@@ -180,6 +181,25 @@ class Sequences(nn.Module):
 
     def forward(self, x):
         return self.head(self.layer(x)[0])
+
+
+def counted_experts():
+    """Tokens are sorted by the expert they chose and cut by counts, as grouped kernels and balancing losses do."""
+    router, experts = nn.Linear(WIDTH, 4), nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4))
+    model = nn.ModuleList((router, experts)).cuda()
+
+    def forward():
+        x = torch.randn(1024, WIDTH, device="cuda")
+        weight, chosen = router(x).softmax(-1).topk(2, -1)
+        counts = torch.bincount(chosen.flatten(), minlength=4)
+        order = chosen.flatten().argsort(stable=True)
+        parts = (x[order // 2]).split(counts.tolist())
+        mixed = torch.cat([expert(part) for expert, part in zip(experts, parts, strict=True)])
+        owner = torch.arange(4, device="cuda").repeat_interleave(counts)
+        assert owner.shape == (2048,)
+        return (mixed * weight.flatten()[order, None]).mean() + (counts.float() / 2048).square().sum()
+
+    return trained(model, forward)
 
 
 def recurrent_lstm():
