@@ -269,10 +269,26 @@ def test_only_ranks_and_monitoring_may_connect():
 
     assert policy["policyTypes"] == ["Ingress"]
     assert ranks == {"from": [{"podSelector": {"matchLabels": dict(rendered.selector)}}]}
-    assert scrapers["from"][0]["namespaceSelector"]["matchLabels"] == {
-        "kubernetes.io/metadata.name": "prometheus"
-    }
+    name = "kubernetes.io/metadata.name"
+    assert scrapers["from"] == [
+        {"namespaceSelector": {"matchLabels": {name: "prometheus"}}},
+        {"namespaceSelector": {"matchLabels": {name: "kube-system"}}},
+    ]
     assert scrapers["ports"] == [{"port": 9464, "protocol": "TCP"}]
+
+
+def test_where_nobody_is_seen_to_scrape_only_what_calls_itself_a_scraper_may():
+    policy = next(item for item in a_case().rendered().objects if item["kind"] == "NetworkPolicy")["spec"]
+    everybody = [each for each in policy["ingress"][1]["from"] if each.get("namespaceSelector") == {}]
+    assert all(each["podSelector"]["matchExpressions"][0]["values"] for each in everybody)
+    assert len(everybody) == 1
+
+
+@pytest.mark.parametrize(("spot", "is_left_alone"), [("never", True), ("allowed", True), ("only", False)])
+def test_autoscalers_leave_it_alone_unless_it_is_on_spot_nodes_only(spot, is_left_alone):
+    found = templates(a_case({"spot": spot}).rendered())[0][0]["metadata"]["annotations"]
+    assert (found.get("karpenter.sh/do-not-disrupt") == "true") == is_left_alone
+    assert (found.get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false") == is_left_alone
 
 
 def test_a_class_that_may_not_be_made_is_left_out_and_said():

@@ -11,7 +11,7 @@ from tonnage.cluster.objects.loose import Loose
 from tonnage.cluster.snapshot import FORBIDDEN, Snapshot
 from tonnage.manifests.larger import larger_gpus
 from tonnage.manifests.planned import part_wanted, planned_of
-from tonnage.manifests.reading_nodes import count_on, near_of, node_lines, rdma_of
+from tonnage.manifests.reading_nodes import SCRAPER_LABEL, SCRAPERS, count_on, near_of, node_lines, rdma_of
 from tonnage.manifests.request import ClusterFacts
 from tonnage.planning.aiming import gpu_terms, labels_for
 from tonnage.planning.answers import Plan
@@ -158,10 +158,8 @@ def _security(snapshot: Snapshot, namespace: str) -> str:
 
 
 def _monitoring(snapshot: Snapshot) -> tuple[str, ...]:
-    """Namespaces in which a Prometheus runs."""
+    """Namespaces in which something runs that reads metrics."""
     found = {
-        pod.metadata.namespace
-        for pod in snapshot.pods
-        if pod.metadata.labels.get("app.kubernetes.io/name") == "prometheus"
+        pod.metadata.namespace for pod in snapshot.pods if pod.metadata.labels.get(SCRAPER_LABEL) in SCRAPERS
     }
     return tuple(sorted(found))

@@ -6,7 +6,13 @@ from typing import Any
 
 from tonnage.manifests.naming import labels_of, selector_of
 from tonnage.manifests.pods.wiring import ports_of
+from tonnage.manifests.reading_nodes import SCRAPER_LABEL, SCRAPERS
 from tonnage.manifests.request import Manifest, RenderRequest
+
+NAMESPACE = "kubernetes.io/metadata.name"
+TUNNEL = "kube-system"
+"""Where managed clusters run the pods through which their API server reaches others (konnectivity): our supervisor
+reads the agents that way."""
 
 
 def headless_service(request: RenderRequest, name: str, namespace: str) -> Manifest:
@@ -30,7 +36,10 @@ def headless_service(request: RenderRequest, name: str, namespace: str) -> Manif
 
 
 def network_policy(request: RenderRequest, name: str, namespace: str) -> list[Manifest]:
-    """Who may connect: the ranks of this attempt, and whoever scrapes metrics. What goes out is not touched."""
+    """Who may connect: the ranks of this attempt to any port, monitoring to that of the metrics, and nobody else.
+
+    What goes out is not touched.
+    """
     isolation = request.run.spec.network.isolation
     if isolation == "none":
         return []
@@ -62,7 +71,12 @@ def notes_on_network(request: RenderRequest) -> list[str]:
 
 
 def _scrapers(request: RenderRequest) -> list[dict[str, Any]]:
+    """Where monitoring is known, its namespaces; else what calls itself a scraper, wherever it runs."""
+    names = list(dict.fromkeys([*request.facts.monitoring, TUNNEL]))
+    found: list[dict[str, Any]] = [
+        {"namespaceSelector": {"matchLabels": {NAMESPACE: name}}} for name in names
+    ]
     if not request.facts.monitoring:
-        return [{"namespaceSelector": {}}]
-    key = "kubernetes.io/metadata.name"
-    return [{"namespaceSelector": {"matchLabels": {key: name}}} for name in request.facts.monitoring]
+        scraping = {"key": SCRAPER_LABEL, "operator": "In", "values": list(SCRAPERS)}
+        found.append({"namespaceSelector": {}, "podSelector": {"matchExpressions": [scraping]}})
+    return found

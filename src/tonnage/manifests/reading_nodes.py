@@ -1,4 +1,4 @@
-"""What nodes say that objects depend on: how many of a device, which cards for RDMA, where they stand."""
+"""What nodes and other people's pods say that objects depend on: devices, cards for RDMA, nearness, who scrapes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ NEAR = (
     "nvidia.com/gpu.clique",
 )
 """Labels that say how close two nodes are, the widest first."""
+SCRAPER_LABEL = "app.kubernetes.io/name"
+SCRAPERS = ("prometheus", "vmagent", "alloy", "grafana-agent", "opentelemetry-collector")
+"""What reads metrics calls itself so, by the label its charts and operators set."""
 _RDMA = ("rdma/", "vpc.amazonaws.com/efa", "nvidia.com/hostdev", "mellanox.com/", "nvidia.com/resib")
 _SHARED_FROM = 64
 """A node that announces so many cards announces one card so many times."""

@@ -106,7 +106,7 @@ class ClusterFacts(Kept, frozen=True):
     larger: tuple[GpuSize, ...] = ()
     """Where the run may go when it is out of GPU memory, the smallest first; empty where it may not."""
     monitoring: tuple[str, ...] = ()
-    """Namespaces that scrape metrics; empty means any may."""
+    """Namespaces that scrape metrics; empty means that none is known."""
     link_bytes_per_second: float | None = None
     """What the plan assumed between two nodes."""
 

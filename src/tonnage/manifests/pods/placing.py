@@ -39,7 +39,7 @@ def keep_together(pod: dict[str, Any], request: RenderRequest) -> None:
 def pod_annotations(request: RenderRequest) -> dict[str, str]:
     """What cluster autoscalers, Kueue and service meshes are told about the pods."""
     found = {"linkerd.io/inject": "disabled"}
-    if request.run.spec.spot.use == "never":
+    if request.run.spec.spot.use != "only":  # spot nodes come and go; all others are left alone while it runs
         found |= {
             "karpenter.sh/do-not-disrupt": "true",
             "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
