@@ -177,3 +177,13 @@ def test_what_died_before_anybody_saw_it_run_has_still_lost_its_time() -> None:
     )
     assert ending is not None
     assert ending.lost_seconds == 7.0
+
+
+def test_an_end_that_nothing_explains_says_how_it_ended_and_what_was_printed_last() -> None:
+    ending = ended(
+        evidence(a_pod(exit_code=3), logs=(a_log(0, "\x1b[1mepoch 3\x1b[0m", "", "tonnage: note"),))
+    )
+    assert (ending.cause, ending.summary) == ("unknown", "ended with exit code 3, and nothing says why")
+    assert ending.last_line == "epoch 3"
+    assert ended(evidence(a_pod(exit_code=137))).summary == "ended by SIGKILL, and nothing says why"
+    assert ended(evidence(a_pod(), logs=(a_log(0, "KeyError: 'x'"),))).last_line == ""

@@ -24,7 +24,7 @@ LABEL = 10
 COURSE = 10
 CLOCK = 12
 """Columns of a moment's time, with its margins."""
-_LABELLED = ("cause  ", "lost   ", "try    ")
+_LABELLED = ("cause  ", "said   ", "lost   ", "try    ")
 _MOODS = {"death": "bad", "remedy": "warning", "resume": "good", "wait": "warning"}
 
 

@@ -8,6 +8,7 @@ the only clock a log has; pods, events and conditions carry real times.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from tonnage.diagnosis.boxes import Box, boxes_of
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
 
 _HALF_LINE = 2000
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 Kind = Literal["status", "event", "kernel", "record", "log"]
 
 
@@ -108,17 +111,25 @@ def _of_logs(evidence: Evidence) -> Iterator[Statement]:
             order = passed.get(log.index, 0)
             passed[log.index] = order + 1
             source = f"{name}, line {position + 1}"
-            yield Statement("log", _bounded(line), source, order, log.index, ended.get(log.index))
+            yield Statement("log", _shown(line), source, order, log.index, ended.get(log.index))
     # A pod that is gone took its log along; the record beside the checkpoints has its last lines.
     for box in boxes_of(evidence):
         if box.node not in passed:
             for position, line in enumerate(box.record.log):
                 source = f"agent record of node {box.node}, log line {position + 1}"
-                yield Statement("log", _bounded(str(line)), source, position, box.node, ended.get(box.node))
+                yield Statement("log", _shown(str(line)), source, position, box.node, ended.get(box.node))
 
 
-def _bounded(line: str) -> str:
-    """A progress bar without line ends may be a megabyte: its beginning and its end say all there is."""
+def _shown(line: str) -> str:
+    """A line as people would have seen it: no colours, no control characters, of a progress bar its newest state.
+
+    What never ends may be a megabyte: its beginning and its end say all there is.
+
+    >>> _shown("\x1b[31mKeyError\x1b[0m: 'labels'"), _shown(" 10%|# \\r 20%|## ")
+    ("KeyError: 'labels'", ' 20%|## ')
+    """
+    if not line.isprintable():
+        line = _UNPRINTABLE.sub("", _ESCAPES.sub("", line.rstrip("\r").rpartition("\r")[2]))
     return line if len(line) <= 2 * _HALF_LINE else f"{line[:_HALF_LINE]} … {line[-_HALF_LINE:]}"
 
 

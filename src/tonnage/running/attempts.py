@@ -8,7 +8,8 @@ else stays as the document says. Endings keep the class id of the finding beside
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Cause = Literal[
@@ -62,6 +63,8 @@ class Ending:
     """Time its steps still needed, where known: what growth is multiplied by."""
     evidence: tuple[str, ...] = ()
     """Lines with their source, kept because Kubernetes deletes what they came from."""
+    last_line: str = ""
+    """What it printed last, where nothing says why it ended."""
 
     @property
     def is_success(self) -> bool:
@@ -84,6 +87,9 @@ class Attempt:
     stopping: str = ""
     """`Stop.cause`, once we asked it to end: what the ending is then put down to."""
     ending: Ending | None = None
+    replaced: Mapping[str, Ending] = field(default_factory=dict)
+    """Deaths inside it, by the pod that was lost: its controller had put another in its place, running, before anybody
+    looked. They use no budget: nothing had to be tried again."""
 
     @property
     def is_over(self) -> bool:

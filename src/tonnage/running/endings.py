@@ -7,15 +7,17 @@ so). So a finding that is not sure is looked at again until the evidence has had
 from __future__ import annotations
 
 import datetime as dt
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tonnage.cluster.messages.disruption import DISRUPTION_TARGET
 from tonnage.diagnosis.boxes import boxes_of
+from tonnage.diagnosis.classes import UNKNOWN
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import Evidence
 from tonnage.diagnosis.finding import Finding
-from tonnage.diagnosis.statements import ended_at
+from tonnage.diagnosis.statements import View, ended_at
 from tonnage.memory.series import Point
 from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.causes import cause_of
@@ -26,6 +28,7 @@ from tonnage_agent.contract import PROBE_OVER
 SETTLE_SECONDS = 10.0
 """How long reasons may come late; the kubelet's status loop and the job controller are well within it."""
 SURE = 0.8
+_MOST_SAID = 200
 _OOM_CODES = frozenset(("MEM-01", "MEM-02", "MEM-10", "MEM-11", "MEM-12"))
 
 
@@ -103,6 +106,8 @@ def summary_of(finding: Finding, cause: Cause, evidence: Evidence) -> str:
             return finding.evidence[0].text if finding.evidence else cause
         case "code" if finding.evidence:
             return f"{who}{finding.title}: {finding.evidence[0].text}"
+        case "unknown" if finding.code == UNKNOWN:
+            return f"{who}{_bare_end(evidence)}, and nothing says why"
         case _:
             return f"{who}{finding.title}"
 
@@ -115,6 +120,28 @@ def _who(finding: Finding, evidence: Evidence) -> str:
     if rank is not None:
         return f"rank {rank} "
     return f"node {finding.node} " if len(evidence.pods) > 1 else ""
+
+
+def _bare_end(evidence: Evidence) -> str:
+    """How the first that did not end well ended: its signal or its exit code is all there is."""
+    bad = [end for pod in evidence.pods for end in pod.containers if end.exit_code]
+    code = min(bad, key=lambda end: (end.finished is None, end.finished)).exit_code if bad else None
+    if code is None:
+        return "it ended"
+    number = code - 128
+    is_signal = number in set(signal.Signals)
+    return f"ended by {signal.Signals(number).name}" if is_signal else f"ended with exit code {code}"
+
+
+def _last_line(evidence: Evidence, node: int | None) -> str:
+    """The last words of the pod that failed, or of the only one; ours are none of them."""
+    lines = [
+        each.text.strip()
+        for each in View(evidence).statements
+        if each.kind == "log" and (node is None or each.node == node) and each.text.strip()
+    ]
+    own = [line for line in lines if not line.startswith("tonnage: ")]
+    return own[-1][:_MOST_SAID] if own else ""
 
 
 def _ending(
@@ -134,6 +161,7 @@ def _ending(
         growth_per_second=facts.growth_of(node),
         seconds_left=facts.seconds_left,
         evidence=tuple(f"{line.text}   {line.source}" for line in finding.evidence) if finding else (),
+        last_line=_last_line(facts.evidence, node) if code == UNKNOWN else "",
     )
 
 

@@ -56,6 +56,8 @@ def death_lines(attempt: Attempt, policies: Policies) -> list[str]:
     lines = [first]
     if (why := _explained(ending)) is not None:
         lines.append(f"cause  {why}")
+    if ending.last_line:
+        lines.append(f"said   {ending.last_line}")
     lines.append(f"lost   {lost(ending, policies.price_per_hour)}")
     return lines
 
