@@ -47,6 +47,8 @@ class PodEnd:
     is_gone: bool = False
     """Deleted before it could be read: only the record beside the checkpoints is left."""
     memory_limit: int | None = None
+    is_lost: bool = False
+    """It was missed while the others ran: what happened to them came after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ the next one takes up where it was. Places never decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from tonnage.cluster.port import Target
@@ -68,6 +68,14 @@ class SharedPlace(Protocol):
 
     def let_go(self) -> None:
         """The run is over: nobody needs to hold it."""
+
+
+@runtime_checkable
+class HealingPlace(Protocol):
+    """A place whose controllers may replace a pod by themselves, faster than anybody looks."""
+
+    def replaced(self, number: int, known: Collection[str]) -> Mapping[str, Evidence]:
+        """Evidence of each pod that was lost inside the attempt and replaced, those already known excepted."""
 
 
 @runtime_checkable

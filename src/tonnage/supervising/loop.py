@@ -29,9 +29,10 @@ from tonnage.running.attempts import Attempt
 from tonnage.running.deciding import decide, needs_ending
 from tonnage.running.endings import ending_of
 from tonnage.running.history import RunRecord
+from tonnage.running.losses import HEALED, loss_of
 from tonnage.running.observing import Observation, Situation
 from tonnage.running.policies import Policies
-from tonnage.running.port import RunPlace, SharedPlace
+from tonnage.running.port import HealingPlace, RunPlace, SharedPlace
 from tonnage.running.spending import seconds_of, spent_on
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
@@ -107,6 +108,7 @@ class Supervisor:
             return run, Observation(state="absent")
         seen = self.place.observe(attempt.number)
         run = self._remember(run, attempt, seen, now)
+        run = self._count_replaced(run, seen, now)
         if needs_ending(attempt, seen):
             keep_samples(self.store, self.place, run.id, attempt.number)
             evidence = self.place.evidence(attempt.number)
@@ -137,6 +139,22 @@ class Supervisor:
             return run
         self.store.put_attempt(run.id, changed)
         return replace(run, attempts=(*run.attempts[:-1], changed))
+
+    def _count_replaced(self, run: RunRecord, seen: Observation, now: dt.datetime) -> RunRecord:
+        """Deaths that the attempt outlived, because its controller was faster than this loop: kept all the same."""
+        attempt = run.current
+        if attempt is None or not isinstance(self.place, HealingPlace):
+            return run
+        for pod, evidence in self.place.replaced(attempt.number, attempt.replaced).items():
+            # What is not sure is looked at again, as long as there is a next look.
+            loss = loss_of(attempt, replace(evidence, is_final=seen.state == "ended"), now)
+            if loss is None:
+                continue
+            attempt = replace(attempt, replaced={**attempt.replaced, pod: loss})
+            self.store.put_attempt(run.id, attempt)
+            lines = [*death_lines(replace(attempt, ending=loss), self.policies), HEALED]
+            self._tell(run, lines, loss.when, f"replaced-{attempt.number}-{pod}", "death")
+        return replace(run, attempts=(*run.attempts[:-1], attempt))
 
     def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
         ran = sum(seconds_of(attempt, now) for attempt in run.attempts)

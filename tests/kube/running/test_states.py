@@ -13,7 +13,7 @@ from tests.kube.running.api_objects import (
 )
 
 from tonnage.kube.running.looking import Look
-from tonnage.kube.running.states import lost_pods, since, state_of
+from tonnage.kube.running.states import lost_pods, replaced_pods, since, state_of
 
 LATER = "2026-11-15T10:30:00Z"
 
@@ -89,8 +89,21 @@ def test_what_never_started_or_ended_well_is_not_lost() -> None:
     assert lost_pods(a_look(), seen(done)) == []
 
 
-def test_a_replacement_that_runs_already_is_left_alone() -> None:
-    assert lost_pods(a_look(running("b", made=LATER)), seen(running("a"))) == []
+def test_a_replacement_that_runs_already_is_left_alone_and_the_death_is_known() -> None:
+    look = a_look(running("b", made=LATER))
+    assert lost_pods(look, seen(running("a"))) == []
+    assert replaced_pods(look, seen(running("a"))) == ["a"]
+
+
+def test_a_replacement_that_has_ended_replaced_it_too() -> None:
+    done = a_pod("b", made=LATER, phase="Succeeded", terminated={"exitCode": 0})
+    assert replaced_pods(a_look(done), seen(running("a"), done)) == ["a"]
+
+
+def test_what_waits_or_stands_in_another_place_has_replaced_nobody() -> None:
+    assert replaced_pods(a_look(a_pod("b", made=LATER)), seen(running("a"))) == []
+    assert replaced_pods(a_look(running("b", 1, made=LATER), nodes=2), seen(running("a", 0))) == []
+    assert replaced_pods(a_look(running("a")), seen(running("a"))) == []
 
 
 def test_waiting_counts_from_the_newest_pod() -> None:

@@ -22,9 +22,10 @@ _OURS = {
 
 
 def signs(view: View) -> Iterable[Sign]:
-    """What the supervisor did, and nodes that are gone."""
+    """What the supervisor did, nodes that are gone, pods that somebody deleted."""
     yield from _ours(view)
     yield from _gone(view)
+    yield from _deleted(view)
 
 
 def _ours(view: View) -> Iterator[Sign]:
@@ -48,6 +49,18 @@ def _gone(view: View) -> Iterator[Sign]:
             node=pod.index,
             when=ended_at(pod),
         )
+
+
+def _deleted(view: View) -> Iterator[Sign]:
+    """A pod that vanished while it ran, from a node that is there, and nobody in the cluster says that it was his.
+
+    Not sure at once: conditions come late, and a node takes its time to be called lost.
+    """
+    for pod in view.evidence.pods:
+        is_vanished = pod.is_lost and pod.is_gone and pod.phase not in ("Failed", "Succeeded")
+        if is_vanished and pod.node not in view.evidence.gone_nodes:
+            line = Line("pods", f"pod {pod.name} was deleted while it ran")
+            yield Sign(code="EXT-01", tier=Tier.KILL, confidence=0.75, lines=(line,), node=pod.index)
 
 
 _PLANE = Tier.CONTROL_PLANE

@@ -7,8 +7,8 @@ leaves what was last seen of it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -41,28 +41,39 @@ class Gatherer:
 
     def gather(self, look: Look) -> Evidence:
         """All of it, kept on this machine."""
-        missing: list[str] = []
         pods = self._ended_pods(look)
+        gathered = self._about(look, pods, self.memory.lost)
+        evidence = replace(gathered, job_conditions=self._job_conditions(look, pods.values()))
+        evidence = _over(self.kept(), evidence)
+        write(self.memory.folder / EVIDENCE, msgspec.to_builtins(evidence))
+        return evidence
+
+    def gather_of(self, look: Look, uid: str) -> Evidence:
+        """What there is of one pod that was lost while the attempt went on; the job has nothing to say of it."""
+        pod = self.memory.pods[uid]
+        evidence = self._about(look, {reading.index_of(pod, self.nodes): pod}, (uid,))
+        write(self.memory.folder / f"evidence-{uid}.json", msgspec.to_builtins(evidence))
+        return evidence
+
+    def _about(self, look: Look, pods: Mapping[int, Object], lost: Collection[str]) -> Evidence:
+        missing: list[str] = []
         present = {reading.uid_of(pod) for pod in look.pods}
         names = reading_nodes(pods.values())
         known, gone = self._nodes(names, missing)
-        evidence = Evidence(
+        return Evidence(
             pods=tuple(
-                pod_end(i, pod, is_gone=reading.uid_of(pod) not in present) for i, pod in pods.items()
+                pod_end(index, pod, is_gone=(uid := reading.uid_of(pod)) not in present, is_lost=uid in lost)
+                for index, pod in pods.items()
             ),
-            events=tuple(self._events(look, pods.values(), names, missing)),
+            events=tuple(self._events(look, list(pods.values()), names, missing)),
             logs=tuple(self._logs(pods, present, missing)),
             records=self._records(pods),
-            job_conditions=self._job_conditions(look, pods.values()),
             node_conditions={name: reading.conditions(node) for name, node in known.items()},
             node_is_spot=self.memory.spot
             | {name: is_spot(decode_object(node, Node)) for name, node in known.items()},
             gone_nodes=tuple(gone),
             missing=tuple(missing),
         )
-        evidence = _over(self.kept(), evidence)
-        write(self.memory.folder / EVIDENCE, msgspec.to_builtins(evidence))
-        return evidence
 
     def kept(self) -> Evidence | None:
         """What was gathered before."""
@@ -73,7 +84,7 @@ class Gatherer:
             return None
 
     def _ended_pods(self, look: Look) -> dict[int, Object]:
-        """For each place in the gang the last pod that ran; a replacement that never ran tells nothing."""
+        """For each place in the gang the pod whose loss ended it, else the last that ran: others tell nothing."""
         seen = {**self.memory.pods, **{reading.uid_of(pod): pod for pod in look.pods}}
         every = sorted(seen.values(), key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
         found: dict[int, Object] = {}
@@ -81,6 +92,9 @@ class Gatherer:
             index = reading.index_of(pod, self.nodes)
             if index not in found or reading.has_started(pod) or not reading.has_started(found[index]):
                 found[index] = dict(pod)
+        for uid in self.memory.lost:
+            if (lost := seen.get(uid)) is not None:
+                found[reading.index_of(lost, self.nodes)] = dict(lost)
         return dict(sorted(found.items()))
 
     def _records(self, pods: Mapping[int, Object]) -> dict[int, Mapping[str, Any]]:
@@ -168,7 +182,7 @@ class Gatherer:
         return known, gone
 
 
-def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool) -> PodEnd:
+def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool, is_lost: bool = False) -> PodEnd:
     """How one pod ended, as its status says or last said."""
     status = reading.status(pod)
     containers = [
@@ -186,6 +200,7 @@ def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool) -> PodEnd:
         containers=tuple(containers),
         is_gone=is_gone,
         memory_limit=_limit(pod),
+        is_lost=is_lost,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -77,6 +77,7 @@ class KubePlace:
         self._asked: set[str] = set()
         self._held: tuple[float, str] = (-EVENT_SECONDS, "")
         self._kept = ""
+        self._last: tuple[int, Look] | None = None
 
     @property
     def target(self) -> Target:
@@ -116,6 +117,7 @@ class KubePlace:
         seen = look(self._api, self._setting, number)
         memory = self._memory(number)
         memory.see(seen.pods)
+        self._last = (number, seen)
         if self._acts:
             self._know_nodes(seen, memory)
             seen = self._tend(number, seen, memory)
@@ -147,6 +149,17 @@ class KubePlace:
         if seen.is_absent and not memory.pods and kept is not None:
             return kept
         return gatherer.gather(seen)
+
+    def replaced(self, number: int, known: Collection[str]) -> dict[str, Evidence]:
+        """From what was last looked at: nothing is asked where no pod was replaced."""
+        if self._last is None or self._last[0] != number:
+            return {}
+        memory, seen = self._memory(number), self._last[1]
+        if seen.marked_over:
+            return {}  # whoever came after the lost one was ended by us
+        gatherer = Gatherer(self._api, memory, self._setting.nodes)
+        new = [uid for uid in states.replaced_pods(seen, memory.pods) if uid not in known]
+        return {uid: gatherer.gather_of(seen, uid) for uid in new}
 
     def stop(self, number: int, grace_seconds: float) -> None:
         seen = look(self._api, self._setting, number)
@@ -257,8 +270,10 @@ class KubePlace:
             self._adopted.add(number)
         if seen.is_finished or seen.marked_over or seen.is_ending:
             return seen
-        if not states.lost_pods(seen, memory.pods):
+        lost = states.lost_pods(seen, memory.pods)
+        if not lost:
             return seen
+        memory.lose(lost)
         suspend(self._api, self._setting, number, "a pod was lost")
         return look(self._api, self._setting, number)
 

@@ -17,6 +17,7 @@ from typing import Any
 from tonnage.kube.running import reading
 
 PODS, RECORDS, EVIDENCE, LOGS, NODES = "pods.json", "records.json", "evidence.json", "logs.json", "nodes.json"
+LOST = "lost.json"
 WRITE_SECONDS = 2.0
 """Between two writes of what agents say: a large gang says much, and the newest is what counts."""
 _MANAGED = ("managedFields",)
@@ -31,6 +32,7 @@ class Memory:
         self._pods: dict[str, dict[str, Any]] = _read(folder / PODS)
         self._records: dict[str, dict[str, Any]] = _read(folder / RECORDS)
         self._spot: dict[str, Any] = _read(folder / NODES)
+        self._lost: dict[str, Any] = _read(folder / LOST)
         self._written = -WRITE_SECONDS
 
     @property
@@ -51,6 +53,19 @@ class Memory:
                     changed = True
             if changed:
                 write(self.folder / PODS, self._pods)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Uids of the pods whose loss ended the attempt: what ended after them ended because of that."""
+        with self._lock:
+            return tuple(self._lost)
+
+    def lose(self, uids: Iterable[str]) -> None:
+        """Keep which pods were missed first."""
+        with self._lock:
+            if not self._lost:
+                self._lost = dict.fromkeys(uids, True)
+                write(self.folder / LOST, self._lost)
 
     @property
     def spot(self) -> dict[str, bool]:

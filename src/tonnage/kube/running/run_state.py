@@ -60,6 +60,7 @@ def read_state(text: str) -> KeptRun | None:
 
 
 def _short(attempt: Attempt) -> Attempt:
-    if attempt.ending is None:
-        return attempt
-    return replace(attempt, ending=replace(attempt.ending, evidence=attempt.ending.evidence[:3]))
+    replaced = {uid: replace(each, evidence=each.evidence[:1]) for uid, each in attempt.replaced.items()}
+    ending = attempt.ending
+    kept = None if ending is None else replace(ending, evidence=ending.evidence[:3])
+    return replace(attempt, ending=kept, replaced=replaced)

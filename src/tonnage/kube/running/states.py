@@ -2,12 +2,14 @@
 
 An attempt is one gang from start to end. So it is over as soon as a pod that had started is lost, even where its
 controller would make another: the supervisor gives the next one its cause, its size and its place in the history.
+Where the other already runs when somebody looks (a supervisor was away, a node took long to answer), ending what works
+would help nobody: the attempt goes on, and the death is kept in its history.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tonnage.kube.running import reading
@@ -101,20 +103,31 @@ def finished_at(pod: Mapping[str, Any]) -> dt.datetime | None:
 
 def lost_pods(look: Look, seen: Pods) -> list[str]:
     """Uids of pods that had started and are lost: failed or vanished, without a running one in their place."""
-    current = look.newest
-    now = {reading.uid_of(pod): pod for pod in look.pods}
     running = {
-        index for index, pod in current.items() if reading.is_running(pod) and not reading.is_going(pod)
+        index for index, pod in look.newest.items() if reading.is_running(pod) and not reading.is_going(pod)
     }
-    lost = []
+    return [uid for uid, pod in _lost(look, seen) if reading.index_of(pod, look.nodes) not in running]
+
+
+def replaced_pods(look: Look, seen: Pods) -> list[str]:
+    """Uids of lost pods in whose place another has started since: deaths that the attempt outlived."""
+    current = look.newest
+    found = []
+    for uid, pod in _lost(look, seen):
+        after = current.get(reading.index_of(pod, look.nodes))
+        if after is not None and reading.uid_of(after) != uid and reading.has_started(after):
+            found.append(uid)
+    return found
+
+
+def _lost(look: Look, seen: Pods) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Pods that had started and failed or vanished, as they were last seen."""
+    now = {reading.uid_of(pod): pod for pod in look.pods}
     for uid, before in seen.items():
         pod = now.get(uid, before)
         is_lost = uid not in now or reading.status(pod).get("phase") == "Failed"
-        if not reading.has_started(pod) or not is_lost or _succeeded(pod):
-            continue
-        if reading.index_of(pod, look.nodes) not in running:
-            lost.append(uid)
-    return lost
+        if reading.has_started(pod) and is_lost and not _succeeded(pod):
+            yield uid, pod
 
 
 def _succeeded(pod: Mapping[str, Any]) -> bool:
