@@ -76,6 +76,17 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """When the RAM of an attempt reaches its limit, if it goes on like this."""
+
+    node: int
+    held: int
+    growth_per_second: float
+    seconds: float
+    """From now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """How much larger an attempt may get here, and whose wall that is."""
 
@@ -107,6 +118,8 @@ class Situation:
     created: dt.datetime | None = None
     ran_seconds: float = 0.0
     """Time that attempts have run, all together: what `deadline` counts."""
+    forecast: Forecast | None = None
+    """Of RAM; None where it does not grow, or nobody asked."""
     told: frozenset[str] = frozenset()
     """Keys of what its owner has been told."""
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from tonnage.running.attempts import Cause
 from tonnage.spec.run.document import Run
-from tonnage.spec.run.policies import Retries
+from tonnage.spec.run.policies import OnForecast, OnOom, Retries
 
 HANG_FACTOR = 20.0
 """So many of its own median steps without a step look like a hang."""
@@ -33,6 +33,9 @@ class Policies:
     raise_memory: bool = True
     grow_by: float | None = None
     max_memory: int | None = None
+
+    raise_ahead_seconds: float | None = None
+    """How far ahead RAM that runs out is raised without a restart (`onForecast: raise`); None where it is not."""
 
     on_gpu_oom: Literal["refit", "largerGpu", "fail"] = "refit"
     keep_global_batch: bool = True
@@ -66,6 +69,7 @@ class Policies:
             backoff_most_seconds=spec.retries.backoff.high.seconds,
             raise_memory=spec.on_oom.host == "raise",
             grow_by=spec.on_oom.grow_by,
+            raise_ahead_seconds=_raised_ahead(spec.on_forecast, spec.on_oom),
             max_memory=spec.on_oom.max_memory.bytes if spec.on_oom.max_memory else None,
             on_gpu_oom=spec.on_oom.gpu,
             keep_global_batch=spec.on_oom.keep_global_batch,
@@ -78,6 +82,11 @@ class Policies:
             price_per_hour=price_per_hour,
             written={name: str(value) for name, value in written.items() if value is not None},
         )
+
+
+def _raised_ahead(forecast: OnForecast, on_oom: OnOom) -> float | None:
+    is_wished = forecast.action == "raise" and on_oom.host == "raise"
+    return forecast.within.seconds if is_wished else None
 
 
 def retries_of(retries: Retries) -> dict[Cause, int]:

@@ -1,7 +1,7 @@
 """An attempt that is live: what may end it, in the order in which it is asked.
 
 Each question is a function from the situation to actions; the first that answers with anything but a word to the
-owner decides. One that raises memory before it runs out would stand between `_over_budget` and `_waited_too_long`.
+owner decides.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from tonnage.figures import dollars, duration
 from tonnage.running.actions import Action, Launch, Stop, Suspend, Tell
+from tonnage.running.forecasting import raise_ahead
 from tonnage.running.observing import Situation
 from tonnage.running.policies import Policies
 
@@ -84,6 +85,11 @@ def _over_budget(situation: Situation, policies: Policies, now: dt.datetime) -> 
             return (Stop(why=f"budget: {spent}", cause="budget"),)
 
 
+def _runs_out_of_memory(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:
+    action = raise_ahead(situation, policies, now)
+    return () if action is None else (action,)
+
+
 def _waited_too_long(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:
     seen = situation.observation
     limit = policies.max_wait_seconds
@@ -128,6 +134,7 @@ _QUESTIONS: tuple[Callable[[Situation, Policies, dt.datetime], tuple[Action, ...
     _wished,
     _past_deadline,
     _over_budget,
+    _runs_out_of_memory,
     _waited_too_long,
     _hangs,
 )

@@ -28,17 +28,22 @@ from tonnage.running.actions import (
 from tonnage.running.attempts import Attempt
 from tonnage.running.deciding import decide, needs_ending
 from tonnage.running.endings import ending_of
+from tonnage.running.forecasting import forecast_of
 from tonnage.running.history import RunRecord
 from tonnage.running.losses import HEALED, loss_of
-from tonnage.running.observing import Observation, Situation
+from tonnage.running.observing import Forecast, Observation, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.port import HealingPlace, RunPlace, SharedPlace
+from tonnage.running.remedies.host_oom import raised
 from tonnage.running.spending import seconds_of, spent_on
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
 
 LOOK_SECONDS = 1.0
+FORECAST_SECONDS = 10.0
+RESIZE_SECONDS = 300.0
+"""After a place said no to a raise it is asked again: a node may have been full."""
 _FIGURES = re.compile(r"\d[\d.,]*")
 PATIENCE = 3
 """So often a place may refuse an attempt before the run is given up: what it needs may be a moment late."""
@@ -58,6 +63,9 @@ class Supervisor:
     trouble: int = field(default=0)
     """Looks in a row that failed: the place could not be reached."""
     refusals: int = field(default=0)
+    forecast: Forecast | None = field(default=None)
+    forecast_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
+    resize_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
     sample_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
 
     def watch(self) -> RunRecord:
@@ -159,6 +167,7 @@ class Supervisor:
     def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
         ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
         size = run.current.size if run.current else run.launching.first_size
+        self._look_ahead(run, seen, now)
         return Situation(
             name=run.name,
             wish=run.wish,
@@ -171,7 +180,19 @@ class Supervisor:
             spent=spent_on(run.launching, run.attempts, now),
             created=run.created,
             ran_seconds=ran,
+            forecast=self.forecast,
         )
+
+    def _look_ahead(self, run: RunRecord, seen: Observation, now: dt.datetime) -> None:
+        """When its RAM runs out; asked now and then, and only for a run that may be raised ahead."""
+        attempt = run.current
+        if self.policies.raise_ahead_seconds is None or attempt is None or seen.state != "running":
+            self.forecast = None
+        elif now >= self.forecast_after:
+            self.forecast_after = now + dt.timedelta(seconds=FORECAST_SECONDS)
+            self.forecast = forecast_of(
+                kept_series(self.store, run.id, attempt.number, now), attempt.size.memory
+            )
 
     def _act(self, run: RunRecord, action: Action, now: dt.datetime) -> None:
         match action:
@@ -240,9 +261,16 @@ class Supervisor:
 
     def _raise_in_place(self, run: RunRecord, memory: int, why: str, now: dt.datetime) -> None:
         attempt = run.current
-        if attempt is not None and self.place.resize(attempt.number, memory):
-            self.store.put_attempt(run.id, replace(attempt, size=replace(attempt.size, memory=memory)))
+        self.forecast = None  # it was made for the size it had; the next one is asked again
+        if attempt is None or now < self.resize_after:
+            return
+        if self.place.resize(attempt.number, memory):
+            self.store.put_attempt(run.id, replace(attempt, size=raised(attempt.size, memory)))
             self.store.tell(run.id, now, why, kind="remedy")
+            return
+        self.resize_after = now + dt.timedelta(seconds=RESIZE_SECONDS)
+        text = "its memory cannot be raised in place here: if it runs out, it comes back larger"
+        self.store.tell(run.id, now, text, key=f"no-resize-{attempt.number}", kind="wait")
 
     def _end(self, run: RunRecord, state: str, why: str, now: dt.datetime, lines: Sequence[str] = ()) -> None:
         self._tell(run, lines or [why], now, f"end-{len(run.attempts)}-{state}", "end")

@@ -1,7 +1,8 @@
 """More memory for running pods, without a restart: the `resize` subresource, and the wait for its answer.
 
-The class of a pod may not change, so a request that equals its limit is raised with it. What the kubelet cannot do
-now (`Deferred`) or ever (`Infeasible`) is taken back: a pod whose wish is still open would be resized by surprise.
+The class of a pod may not change, so a request that equals its limit is raised with it, and one below keeps its part:
+what the scheduler counts with must grow too, or the node would be promised twice. What the kubelet cannot do now
+(`Deferred`) or ever (`Infeasible`) is taken back: a pod whose wish is still open would be resized by surprise.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def resize_pods(api: RunApi, pods: list[Pod], memory: int) -> bool:
 def _ask(api: RunApi, pod: Pod, memory: int) -> bool:
     requests, limits = _memory_of(pod)
     wish = {"limits": {"memory": quantity(memory)}}
-    if requests == limits or (requests is not None and requests > memory):
-        wish["requests"] = {"memory": quantity(memory)}
+    if requests is not None and limits:
+        asked = memory if requests == limits else min(memory - 1, requests * memory // limits)
+        wish["requests"] = {"memory": quantity(asked)}
     return _patch(api, pod, wish)
 
 

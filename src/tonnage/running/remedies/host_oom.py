@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tonnage.running.actions import GiveUp
-from tonnage.running.attempts import Attempt, Ending
+from tonnage.running.attempts import Attempt, Ending, Size
 from tonnage.running.observing import Bounds, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.remedies.cure import Cure, up_to_mib
@@ -80,13 +80,16 @@ def wall_of(bounds: Bounds, policies: Policies) -> tuple[int | None, str]:
     return min(known, default=(None, ""))
 
 
+def raised(size: Size, memory: int) -> Size:
+    """The size with more memory: a request below the limit keeps its part of it, one that was equal stays equal."""
+    before = size.memory or memory
+    request = size.memory_request
+    asked = None if request is None else min(memory, up_to_mib(request * memory / before))
+    return replace(size, memory=memory, memory_request=asked)
+
+
 def _cure(attempt: Attempt, memory: int, because: str) -> Cure:
-    # Requests that were below the limit keep their distance; one that was equal stays equal (Guaranteed).
-    request, dead = attempt.size.memory_request, attempt.size.memory or memory
-    raised = None if request is None else min(memory, up_to_mib(request * memory / dead))
-    return Cure(
-        replace(attempt.size, memory=memory, memory_request=raised), f"{format_bytes(memory)} ({because})"
-    )
+    return Cure(raised(attempt.size, memory), f"{format_bytes(memory)} ({because})")
 
 
 def _refusal(dead: int, wish: Wish, wall: int, owner: str) -> GiveUp:
