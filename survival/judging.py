@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from survival.case import Injury, Outcome, Step
-from tonnage.running.attempts import Attempt
+from tonnage.running.attempts import Attempt, Ending
 
 GAPS = 3
 """An interval ends at the end of a step, after a save; and the death may come within the next one: so many of the
@@ -112,24 +112,35 @@ def lives_of(journal: Sequence[Step]) -> list[list[Step]]:
 
 
 def _of_evidence(outcome: Outcome) -> Iterator[str]:
-    ended = {each.number: each for each in outcome.attempts}
     for injury in outcome.injuries:
         if not injury.kills_attempt:
             continue
-        attempt = ended.get(injury.attempt)
-        if attempt is None or attempt.ending is None:
-            yield f"{injury.kind}: the end of attempt {injury.attempt} is not in the history"
+        ending = ending_for(injury, outcome.attempts)
+        if ending is None:
+            yield f"{injury.kind}: this death of attempt {injury.attempt} is not in the history"
             continue
-        ending = attempt.ending
         if injury.codes and ending.code not in injury.codes:
             wanted = " or ".join(sorted(injury.codes))
-            yield f"{injury.kind}: attempt {attempt.number} is put down to {ending.code or 'success'}, not {wanted}"
+            yield f"{injury.kind}: attempt {injury.attempt} is put down to {ending.code}, not {wanted}"
         if injury.causes and ending.cause not in injury.causes:
             yield f"{injury.kind}: its cause is {ending.cause}, not {' or '.join(sorted(injury.causes))}"
         if not ending.summary:
             yield f"{injury.kind}: its ending says nothing"
         if injury.attempt not in outcome.records:
             yield f"{injury.kind}: the black box of attempt {injury.attempt} is gone"
+
+
+def ending_for(injury: Injury, attempts: Sequence[Attempt]) -> Ending | None:
+    """The death in the history that this injury brought about: of those its attempt died, the nearest in time."""
+    attempt = next((each for each in attempts if each.number == injury.attempt), None)
+    if attempt is None:
+        return None
+    died = [*attempt.replaced.values(), *([attempt.ending] if attempt.ending is not None else [])]
+    return min(
+        (each for each in died if not each.is_success),
+        key=lambda each: abs(each.when.timestamp() - injury.when),
+        default=None,
+    )
 
 
 def twice_the_same(attempts: Sequence[Attempt]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Sequence
 
 from survival.case import Outcome
-from survival.judging import deaths_of, judge, lost_seconds
+from survival.judging import deaths_of, ending_for, judge, lost_seconds
 
 
 def as_line(outcome: Outcome) -> str:
@@ -40,6 +40,7 @@ def as_markdown(outcomes: Sequence[Outcome], today: dt.date, command: str, secon
         "",
         *_failures(failed),
         *_courses(outcomes),
+        *_notes(outcomes),
     ]
     return "\n".join(lines) + "\n"
 
@@ -71,11 +72,10 @@ def _by_class(outcomes: Sequence[Outcome]) -> list[str]:
     """What the deaths were put down to."""
     counts: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
-        endings = {each.number: each.ending for each in outcome.attempts}
         for injury in outcome.injuries:
-            ending = endings.get(injury.attempt)
+            ending = ending_for(injury, outcome.attempts)
             if injury.kills_attempt and ending is not None:
-                key = (injury.kind, f"{ending.code or 'none'}, {ending.cause}")
+                key = (injury.kind, f"{ending.code}, {ending.cause}")
                 counts[key] = counts.get(key, 0) + 1
     rows = [f"| {kind} | {code} | {count} |" for (kind, code), count in sorted(counts.items())]
     return ["| death | class and cause it was put down to | times |", "|---|---|---|", *rows]
@@ -102,3 +102,9 @@ def _courses(outcomes: Sequence[Outcome]) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     return ["## Every training", "", *head, *rows]
+
+
+def _notes(outcomes: Sequence[Outcome]) -> list[str]:
+    """What cases have to say beside their verdict: where ranks ran, what was placed."""
+    said = [f"- {outcome.case}: {note}" for outcome in outcomes for note in outcome.notes]
+    return ["", "## Seen", "", *said] if said else []

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from survival.case import Step
+from survival.judging import lives_of
 from tonnage.local.burying import started_for
 from tonnage.local.layout import RunFolder
 from tonnage.local.processes import Identity, descendants
@@ -125,6 +126,16 @@ class Bench:
 
         self.wait(f"steps of attempt {number}", is_so)
         return self.record().is_active
+
+    def wait_for_life(self, after: float, steps: int = 1) -> int | None:
+        """Wait until a life that began after a moment makes steps; its attempt, or None where the run is over."""
+
+        def newest() -> list[Step]:
+            lives = [life for life in lives_of(self.journal()) if life[0].when > after]
+            return lives[-1] if lives else []
+
+        self.wait("steps of a new life", lambda: len(newest()) > steps or not self.record().is_active)
+        return newest()[0].attempt if self.record().is_active and newest() else None
 
     def wait_for_end(self) -> None:
         self.wait("the end of the run", lambda: not self.record().is_active)

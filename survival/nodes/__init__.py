@@ -16,7 +16,8 @@ from survival.nodes.refusing import (
     two_jobs_never_deadlock,
 )
 from survival.nodes.running import run_plan
-from tonnage.sandbox import Sandbox, SandboxRequest, down, up
+from tonnage.sandbox import Sandbox, SandboxRequest, down, realnode, up
+from tonnage.sandbox.showing import QUIET
 
 NAME, SIMULATED = "survival", "survival-kwok"
 CONTROLLERS = ("jobset", "trainer", "training-operator")
@@ -32,6 +33,8 @@ def outcomes(seed: int, *, is_sample: bool, say: Callable[[Outcome], None]) -> I
     controllers = () if is_sample else CONTROLLERS
     sandbox = up(SandboxRequest(name=NAME, real_nodes=2, fast_node_loss=True, controllers=controllers))
     try:
+        if not is_sample:
+            realnode.load_open_mpi(sandbox, QUIET)
         for outcome in on_sandbox(sandbox, seed, is_sample=is_sample):
             say(outcome)
             yield outcome

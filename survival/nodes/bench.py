@@ -28,6 +28,8 @@ from tonnage_agent.contract import RECORD_FILE, attempt_folder
 Object = dict[str, Any]
 IMAGE = "local/python:3"
 CLAIM = "ckpt"
+LAUNCHER = 99
+"""Stands for the pod that starts ranks and is none."""
 SPOT_LABEL = "karpenter.sh/capacity-type"
 
 
@@ -137,6 +139,8 @@ class NodesBench(Bench):
         for pod in self.pods(attempt):
             labels = pod["metadata"].get("labels", {})
             index = next((labels[key] for key in _INDICES if key in labels), "0")
+            if labels.get(_ROLE) == "launcher":
+                index = str(LAUNCHER)
             if int(index) == node and "deletionTimestamp" not in pod["metadata"]:
                 return pod
         raise NotSeenError(f"attempt {attempt} has no pod {node}")
@@ -231,6 +235,7 @@ class NodesBench(Bench):
         time.sleep(0.5)
 
 
+_ROLE = "training.kubeflow.org/replica-type"
 _INDICES = (
     "batch.kubernetes.io/job-completion-index",
     "training.kubeflow.org/replica-index",

@@ -12,8 +12,11 @@ from dev.obtain_torch import interpreter_of
 from survival.nodes import courses
 from survival.nodes.injuries import INJURIES
 from survival.nodes.running import NodesPlan
+from tonnage.sandbox.realnode.images import OPEN_MPI
 
 PER_CASE = 3
+APART = "1.1"
+"""Cores of each of two pods that must not fit on one node of two."""
 TORCH_TARGETS = ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob")
 _STEPS_OF = {"supervisor": 250, "eviction": 700}
 """Steps a training makes meanwhile: a kubelet that is told another threshold takes its time."""
@@ -33,14 +36,13 @@ def sample(seed: int) -> list[NodesPlan]:
     return [death(kinds, chance.randrange(2**32))]
 
 
-def deaths(chance: random.Random, rounds: int = 2) -> Iterator[NodesPlan]:
+def deaths(chance: random.Random) -> Iterator[NodesPlan]:
     """Every injury, shuffled, a few to each training; on spot nodes whatever ends a node is a reclaim."""
     spot = [kind for kind in INJURIES if kind.startswith("spot")]
-    for _ in range(rounds):
-        for kinds in (spot, [kind for kind in INJURIES if kind not in spot]):
-            chance.shuffle(kinds)
-            for index in range(0, len(kinds), PER_CASE):
-                yield death(kinds[index : index + PER_CASE], 0)
+    for kinds in (spot, [kind for kind in INJURIES if kind not in spot]):
+        chance.shuffle(kinds)
+        for index in range(0, len(kinds), PER_CASE):
+            yield death(kinds[index : index + PER_CASE], 0)
 
 
 def death(kinds: list[str], seed: int) -> NodesPlan:
@@ -63,6 +65,7 @@ def wiring() -> Iterator[NodesPlan]:
                 yield torch_gang(target, shard, python)
     for target in ("IndexedJob", "JobSet", "TrainJob", "TFJob"):
         yield plain_gang(target)
+    yield mpi_gang()
 
 
 def torch_gang(target: str, shard: str, python: Path) -> NodesPlan:
@@ -73,7 +76,7 @@ def torch_gang(target: str, shard: str, python: Path) -> NodesPlan:
         python=str(python), act=courses.either_pod, env={"SHARD": shard, "PYTHONPATH": "/torch"},
         reference_env={"MASTER_PORT": "28901"},
         spec={
-            "nodes": 2, "target": target, "framework": "torch", "memory": "2Gi", "cpu": "0.4",
+            "nodes": 2, "target": target, "framework": "torch", "memory": "2Gi", "cpu": APART,
             "volumes": [{"mount": "/torch", "hostPath": str(packages)}], "train": {},
         },
     )  # fmt: skip
@@ -85,5 +88,14 @@ def plain_gang(target: str) -> NodesPlan:
     return NodesPlan(
         name=f"plain ranks on {target}", seed=0, script="gang.py", steps=200, world=2, act=courses.either_pod,
         reference_env={"MASTER_PORT": "28902"},
-        spec={"nodes": 2, "target": target, "framework": framework, "cpu": "0.2"},
+        spec={"nodes": 2, "target": target, "framework": framework, "cpu": APART},
+    )  # fmt: skip
+
+
+def mpi_gang() -> NodesPlan:
+    """An all-reduce by Open MPI, its ranks started by mpirun from a launcher; a worker is lost, or the launcher."""
+    return NodesPlan(
+        name="all-reduce by Open MPI on MPIJob", seed=0, script="gang.py", steps=200, world=2,
+        act=courses.any_pod_of_mpi, reference_env={"MASTER_PORT": "28903"},
+        spec={"nodes": 2, "target": "MPIJob", "framework": "mpi", "cpu": "0.6", "image": OPEN_MPI, "memory": "160Mi"},
     )  # fmt: skip

@@ -1,40 +1,56 @@
-"""Courses of their own on real nodes: a gang that loses either pod, work that nobody should have started."""
+"""Courses of their own on real nodes: a gang that loses either pod, work that dies by itself."""
 
 from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 from survival.case import Injury, Outcome
-from survival.machine.injuries import HOST_OOM, OOM, UNKNOWN
-from survival.nodes.bench import NodesBench
+from survival.machine.injuries import HOST_OOM, OOM, OUTSIDE, UNKNOWN
+from survival.nodes.bench import LAUNCHER, NodesBench
 
-LOST = frozenset(("EXT-01", "UNKNOWN", "NET-03"))
-LOST_CAUSES = UNKNOWN | {"network"}
+Course = Callable[[NodesBench, Outcome, random.Random], None]
+RANKS = (0, 1)
 
 
-def either_pod(bench: NodesBench, outcome: Outcome, chance: random.Random) -> None:
-    """First the one pod of a gang vanishes, then the other."""
-    order = [0, 1]
-    chance.shuffle(order)
-    for attempt, node in enumerate(order, start=1):
-        if not bench.wait_for_attempt(attempt, steps=3):
-            return
-        time.sleep(chance.uniform(0.3, 2.0))
-        name = bench.pod(attempt, node)["metadata"]["name"]
-        when = time.time()
-        bench.kubectl("delete", "pod", "-n", bench.namespace, name, "--force", "--grace-period=0")
-        outcome.injuries.append(
-            Injury(
-                kind="pod-gone",
-                attempt=attempt,
-                when=when,
-                codes=LOST,
-                causes=LOST_CAUSES,
-                note=f"pod {node} of {outcome.case}",
-            )
-        )
-    bench.wait_for_attempt(len(order) + 1, steps=1)
+def loses(*pods: int) -> Course:
+    """A gang on two nodes that loses each of these pods, one after the other in any order."""
+
+    def act(bench: NodesBench, outcome: Outcome, chance: random.Random) -> None:
+        since = 0.0
+        for pod in chance.sample(pods, len(pods)):
+            attempt = bench.wait_for_life(since, steps=3)
+            if attempt is None:
+                outcome.wrong.append(f"it was over before pod {pod} was lost: too short a training")
+                return
+            _on_two_nodes(bench, outcome, attempt)
+            time.sleep(chance.uniform(0.3, 2.0))
+            outcome.injuries.append(_lose(bench, attempt, pod))
+            since = outcome.injuries[-1].when
+        bench.wait_for_life(since)
+
+    return act
+
+
+either_pod = loses(*RANKS)
+any_pod_of_mpi = loses(*RANKS, LAUNCHER)
+
+
+def _lose(bench: NodesBench, attempt: int, pod: int) -> Injury:
+    """Somebody deletes it by force: for a gang, the same as a node that is gone."""
+    name = bench.pod(attempt, pod)["metadata"]["name"]
+    when = time.time()
+    bench.kubectl("delete", "pod", "-n", bench.namespace, name, "--force", "--grace-period=0")
+    kind = "launcher-gone" if pod == LAUNCHER else "pod-gone"
+    return Injury(kind=kind, attempt=attempt, when=when, codes=OUTSIDE, causes=UNKNOWN, note=name)
+
+
+def _on_two_nodes(bench: NodesBench, outcome: Outcome, attempt: int) -> None:
+    """What runs on one node proves no wiring between two."""
+    places = {bench.pod(attempt, rank)["spec"]["nodeName"] for rank in RANKS}
+    if len(places) != len(RANKS):
+        outcome.wrong.append(f"attempt {attempt}: both ranks run on {places.pop()}")
 
 
 def own_oom(bench: NodesBench, outcome: Outcome, chance: random.Random) -> None:  # noqa: ARG001

@@ -86,18 +86,17 @@ def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespac
 
 def _injure(plan: NodesPlan) -> Callable[[NodesBench, Outcome, random.Random], None]:
     def act(bench: NodesBench, outcome: Outcome, chance: random.Random) -> None:
-        attempt = 1
+        since = 0.0
         for kind in plan.kinds:
-            if not bench.wait_for_attempt(attempt, steps=1):
-                return
+            attempt = bench.wait_for_life(since)
             bench.put_right()
             time.sleep(chance.uniform(FIRST, LAST))
-            if not bench.record().is_active or bench.agent(attempt) is None:
-                return
+            if attempt is None or not bench.record().is_active or bench.agent(attempt) is None:
+                raise NotSeenError(f"it was over before {kind}: too short a training")
             injury = INJURIES[kind](bench, attempt, chance)
             outcome.injuries.append(injury)
-            attempt += injury.kills_attempt
-        bench.wait_for_attempt(attempt, steps=1)
+            since = injury.when if injury.kills_attempt else since
+        bench.wait_for_life(since)
 
     return act
 

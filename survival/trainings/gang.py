@@ -1,7 +1,8 @@
-"""Two ranks train one model in plain Python: each takes half of every batch, and the gradients are added over a socket.
+"""Two ranks train one model in plain Python: each takes half of every batch, and the gradients are added up.
 
-Rank 0 listens where MASTER_ADDR and MASTER_PORT say and adds in the order of ranks, so the sum, the losses and the
-weights are the same bit for bit however often the gang is killed. Variables as in `spirals.py`.
+By MPI where mpirun started them. Otherwise over a socket: rank 0 listens where MASTER_ADDR and MASTER_PORT (or
+TF_CONFIG) say and adds in the order of ranks. The sum of two is the same either way, so losses and weights are the same
+bit for bit however often the gang is killed. Variables as in `spirals.py`.
 """
 
 import json
@@ -10,14 +11,26 @@ import random
 import socket
 import struct
 import time
+from array import array
 
 from tonnage_agent import sdk
 
 STEPS, PAUSE = int(os.environ.get("STEPS", "200")), float(os.environ.get("PAUSE", "0.02"))
 
 
+def communicator():
+    """MPI's, where mpirun started this."""
+    if "OMPI_COMM_WORLD_RANK" not in os.environ:
+        return None
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
+
+
 def place_in_gang():
     """Rank, number of ranks, and where rank 0 listens: from TF_CONFIG where there is one, else as torch is told."""
+    if COMM is not None:
+        return COMM.rank, COMM.size, None
     if "TF_CONFIG" not in os.environ:
         rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         return rank, world, (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
@@ -29,6 +42,7 @@ def place_in_gang():
     return rank, len(hosts), (name, int(port))
 
 
+COMM = communicator()
 RANK, WORLD, MASTER = place_in_gang()
 SIZE, BATCH, RATE = 16, 32, 0.05
 
@@ -42,6 +56,8 @@ def note(**values):
 
 def meet():
     """Sockets to the other ranks, in the order of ranks: rank 0 has all of them, the others have rank 0's."""
+    if COMM is not None:
+        return []
     if RANK:
         give_up = time.monotonic() + 60
         while True:
@@ -74,6 +90,10 @@ def receive(peer, count):
 
 def all_reduce(values):
     """The sum over all ranks, added in their order."""
+    if COMM is not None:
+        total = array("d", values)
+        COMM.Allreduce(array("d", values), total)
+        return list(total)
     form = f"!{len(values)}d"
     if RANK:
         peers[0].sendall(struct.pack(form, *values))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 
 import pytest
 from survival.case import Injury
-from survival.judging import judge, lost_seconds
+from survival.judging import ending_for, judge, lost_seconds
 from survival.reporting import as_line, as_markdown
 from tests.survival.survival_builders import START, a_survivor, an_attempt, steps
 
@@ -99,3 +100,25 @@ def test_work_lost_inside_an_attempt_is_seen_where_a_controller_replaced_its_pod
     assert "2.30 s of work lost" in wrong
     gentle = [*steps(1, 0, 15, at=0.0), *steps(1, 10, 20, at=10.0)]
     assert judge(a_survivor(journal=gentle)) == []
+
+
+def test_a_death_that_a_controller_made_good_must_be_in_the_history_too() -> None:
+    """The run finished in one attempt: what it outlived is found among the deaths of that attempt."""
+    journal = [*steps(1, 0, 15, at=0.0), *steps(1, 10, 20, at=10.0)]
+    crash = Injury(kind="node-crash", attempt=1, when=1.5, codes=frozenset(("PRE-04",)))
+    silent = {"journal": journal, "injuries": [crash], "attempts": (an_attempt(1),)}
+    assert judge(a_survivor(**silent)) == ["node-crash: this death of attempt 1 is not in the history"]
+    ending = an_attempt(1, "node", "PRE-04").ending
+    assert ending is not None
+    outlived = replace(an_attempt(1), replaced={"uid": ending})
+    assert judge(a_survivor(**{**silent, "attempts": (outlived,)})) == []
+
+
+def test_of_two_deaths_in_one_attempt_the_nearest_in_time_is_meant() -> None:
+    early, late = an_attempt(1, "node", "PRE-04").ending, an_attempt(1, "host_oom", "MEM-01").ending
+    assert early is not None
+    assert late is not None
+    late = replace(late, when=START + dt.timedelta(seconds=60))
+    attempt = replace(an_attempt(1), ending=late, replaced={"uid": early})
+    injury = Injury(kind="oom", attempt=1, when=late.when.timestamp() + 2)
+    assert ending_for(injury, [attempt]) == late
