@@ -21,7 +21,12 @@ FILES = (
     "fresh_habits",
     "fresh_vision",
     "fresh_compiling",
+    "later_language",
+    "later_huggingface",
+    "later_vision",
 )
+
+HALVES = ("calibration", "report", "unseen", "fresh", "held", "later", "sealed")
 
 
 @dataclass(frozen=True)
@@ -35,18 +40,26 @@ class Configuration:
     def half(self) -> str:
         """`calibration` or `report`, by the name's hash; the others were predicted before they were measured.
 
-        Of `fresh` ones two thirds may be learned from afterwards; `held` is the third that nobody mends anything for.
+        Of `fresh` and `later` ones two thirds may be learned from afterwards; `held` and `sealed` are the thirds that
+        nobody mends anything for.
         """
         if self.file == "unseen":
             return "unseen"
         chance = hashlib.sha256(self.name.encode()).digest()[0]
         if self.file.startswith("fresh"):
             return "held" if chance % 3 == 0 else "fresh"
+        if self.file.startswith("later"):
+            return "sealed" if chance % 3 == 0 else "later"
         return "calibration" if chance % 2 == 0 else "report"
 
     @property
     def path(self) -> Path:
         return STEPS / f"{self.file}.py"
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether it is one rank of many, measured alone: its collectives take part in nothing and need no memory."""
+        return "_ranks_" in self.name
 
     @property
     def is_compiled(self) -> bool:

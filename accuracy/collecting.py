@@ -1,9 +1,10 @@
 """From what a device run left behind to the committed table of measurements.
 
-    python -m accuracy.collecting --from FOLDER... --gpu h200 --to accuracy/measurements/FILE.json
+    python -m accuracy.collecting --from FOLDER... --gpu h200 --date DAY --to accuracy/measurements/FILE.json
 
-Later folders win. The table holds, per configuration: peaks, the bracket of the smallest cap (largest that failed,
-smallest that trained), memory outside the allocator, and seconds per step.
+Rows the table has already stay, unless a folder has them too; later folders win. The table holds, per configuration:
+peaks, the bracket of the smallest cap (largest that failed, smallest that trained), memory outside the allocator, and
+seconds per step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from accuracy.catalogue import configurations
+from accuracy.catalogue import Configuration, configurations
 
 
 def collected(folders: list[Path]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -53,6 +54,15 @@ def _row(result: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+ALONE = ("outside", "context", "step_seconds", "step_least", "step_most", "launch_seconds")
+"""What says nothing where a rank of many was measured alone."""
+
+
+def _kept(configuration: Configuration, row: dict[str, Any]) -> dict[str, Any]:
+    left_out = ("file", "half", *(ALONE if configuration.is_one_of_many else ()))
+    return {key: value for key, value in row.items() if key not in left_out}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="folders", type=Path, nargs="+", required=True)
@@ -62,8 +72,11 @@ def main() -> None:
     options = parser.parse_args()
     rows, versions = collected(options.folders)
     order = {c.name: (c, n) for n, c in enumerate(configurations())}
+    if options.to.exists():
+        rows = {row.pop("name"): row for row in json.loads(options.to.read_text())["rows"]} | rows
     table = [
-        {"name": name, "file": order[name][0].file, "half": order[name][0].half, **rows[name]}
+        {"name": name, "file": order[name][0].file, "half": order[name][0].half}
+        | _kept(order[name][0], rows[name])
         for name in sorted(rows, key=lambda name: order[name][1])
     ]
     head = {"gpu": options.gpu, "date": options.date, **versions}

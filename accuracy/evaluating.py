@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from accuracy.catalogue import HALVES
 from tonnage.cluster.gpus import find_gpu
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.exact import exact_estimate
@@ -134,7 +135,7 @@ def summary(every: list[Compared]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
-    parser.add_argument("--half", choices=("calibration", "report", "unseen", "fresh", "held"))
+    parser.add_argument("--half", choices=HALVES)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     every: list[Compared] = []
