@@ -7,6 +7,7 @@ and worker processes can import it again.
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import sys
@@ -17,6 +18,9 @@ from typing import Any
 from . import allocator_environment
 from .failing import CannotRecord
 
+_SHOWN = 8
+"""Functions that are named where the one asked for is not there."""
+
 
 def load_build(file: str, function: str) -> Callable[..., Any]:
     """The build function of the user's file, which is run once."""
@@ -26,7 +30,7 @@ def load_build(file: str, function: str) -> Callable[..., Any]:
         raise CannotRecord(
             "no-function",
             f"{Path(file).name} has no function {function!r}.",
-            _nearest(module) or "Name a function of the file: --step FILE.py:build.",
+            _nearest(module, function) or "Name a function of the file: --step FILE.py:build.",
         )
     return build  # type: ignore[no-any-return]
 
@@ -47,8 +51,8 @@ def _run(path: Path) -> Any:
     return module
 
 
-def _nearest(module: Any) -> str:
-    """Functions the file itself defines, as a hint."""
+def _nearest(module: Any, asked: str) -> str:
+    """Functions the file itself defines, those most like the one asked for first."""
     mine = [
         name
         for name, value in vars(module).items()
@@ -56,4 +60,6 @@ def _nearest(module: Any) -> str:
         and getattr(value, "__module__", None) == module.__name__
         and not name.startswith("_")
     ]
-    return f"It has {', '.join(mine[:8])}." if mine else ""
+    more = f" and {len(mine) - _SHOWN} more" if len(mine) > _SHOWN else ""
+    shown = difflib.get_close_matches(asked, mine, n=_SHOWN, cutoff=0.0)
+    return f"It has {', '.join(shown)}{more}." if mine else ""

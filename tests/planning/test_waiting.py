@@ -214,7 +214,7 @@ def test_what_its_needs_would_follow_from_is_named_where_it_is_missing() -> None
     assert plan.needs == ()
     assert plan.cost.per_hour is None
     why = {item.what: item.why for item in plan.unknown}["RAM, /dev/shm, disk, CPU"]
-    assert why == "train.microBatch is not said, and they follow from it"
+    assert why == "train.microBatch is not said; they follow from it"
 
 
 # -- saves of a short run

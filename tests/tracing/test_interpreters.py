@@ -87,7 +87,19 @@ def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_no_python_is_refused(tmp_path: Path) -> None:
-    assert refusal("true", training_folder(tmp_path)).problem.code == "TRACE-011"
+    problem = refusal("true", training_folder(tmp_path)).problem
+
+    assert (problem.code, problem.found) == ("TRACE-011", "exit status 0, nothing printed")
+
+
+def test_what_a_broken_interpreter_says_is_passed_on(tmp_path: Path) -> None:
+    broken = tmp_path / "python3"
+    broken.write_text("#!/bin/sh\necho starting\necho 'no module named encodings' >&2\nexit 1\n")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+
+    problem = refusal(str(broken), training_folder(tmp_path)).problem
+
+    assert (problem.code, problem.found) == ("TRACE-011", "exit status 1: no module named encodings")
 
 
 def test_an_old_python_is_refused_for_its_age(tmp_path: Path) -> None:

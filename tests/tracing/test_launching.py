@@ -155,6 +155,19 @@ def test_what_goes_wrong_is_said(torch_python: str, tmp_path: Path, text: str, c
     assert str(tmp_path) in problem.where
 
 
+def test_of_many_functions_the_likeliest_are_named_and_the_others_counted(
+    torch_python: str, tmp_path: Path
+) -> None:
+    names = [f"part_{letter}" for letter in "abcdefghijk"]
+    file = user_file(tmp_path, "".join(f"def {name}(): ...\n" for name in [*names, "build_it"]))
+
+    hint = refusal(torch_python, file).problem.hint or ""
+
+    assert hint.startswith("It has build_it, ")
+    assert hint.count("part_") == 7
+    assert hint.endswith(" and 4 more.")
+
+
 def test_a_step_that_leaves_the_gpu_alone_is_noted(torch_python: str, tmp_path: Path) -> None:
     file = user_file(tmp_path, "import torch\ndef build(): return lambda: torch.ones(3) + 1\n")
 

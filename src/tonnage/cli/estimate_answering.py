@@ -24,6 +24,7 @@ from tonnage.reporting.estimate import EstimateView, Fit, fit_on
 from tonnage.timing.shape import shape_step_time
 from tonnage.timing.step import step_time
 from tonnage.tracing import CannotTrace, TraceRequest, parse_step, trace_step
+from tonnage.tracing.failures import in_one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,9 @@ def answer(asked: Asked, *, draws: bool = False) -> Answer:
         except CannotTrace as failure:
             if asked.shape is None:
                 raise
-            why_not_exact = _reason(failure.problems[0])
+            why_not_exact = in_one_line(failure.problems[0])
     assert asked.shape is not None
     return _from_shape(asked, asked.shape, why_not_exact, draws=draws)
-
-
-def _reason(problem: Problem) -> str:
-    """What went wrong in one line, with what was found: `... with this torch: torch 2.5.1 (TRACE-015)`."""
-    found = "" if problem.found is None else f": {problem.found}"
-    return f"{problem.what}{found} ({problem.code})"
 
 
 def _from_step(asked: Asked, step: StepAsked) -> Answer:

@@ -17,6 +17,7 @@ from tonnage.planning.sources import Sources
 from tonnage.planning.workload.naming import a
 
 if TYPE_CHECKING:
+    from tonnage.cli.plan_tracing import TracingEstimator
     from tonnage.memory.shapes import ModelShape
     from tonnage.planning.estimating import StepEstimator
     from tonnage.planning.workload import Workload
@@ -30,15 +31,18 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
     """The sources of a plan, and what the reader should know about them."""
     run = workload.run
     notes: list[str] = []
-    estimator: StepEstimator | None = None
+    on_paper: StepEstimator | None = None
+    exact: TracingEstimator | None = None
     why = f"{a(workload.kind)} does not say what it trains"
     shape = None
     if run is not None:
         folder = Path(workload.file).parent if workload.file and workload.file != "standard input" else Path()
         shape, why = _shape(run, folder, workload.file)
-        estimator = _estimator(run, shape, folder, no_trace=no_trace, python=python, notes=notes)
+        on_paper = _on_paper(shape)
+        exact = None if no_trace else _tracing(run, folder, python, notes)
     return Sources(
-        estimator=estimator,
+        estimator=FallingBack(exact, on_paper, notes) if exact and on_paper else exact or on_paper,
+        own_of=None if exact is None else exact.own_of,
         why_no_estimate=why,
         price_of=price_of_node,
         figures_of=PodSizer(),
@@ -46,24 +50,24 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
     ), notes
 
 
-def _estimator(
-    run: Run, shape: ModelShape | None, folder: Path, *, no_trace: bool, python: str | None, notes: list[str]
-) -> StepEstimator | None:
+def _on_paper(shape: ModelShape | None) -> StepEstimator | None:
+    if shape is None:
+        return None
+    from tonnage.planning.shape_estimating import ShapeEstimator
+
+    return ShapeEstimator(shape)
+
+
+def _tracing(run: Run, folder: Path, python: str | None, notes: list[str]) -> TracingEstimator | None:
     model = run.spec.model
-    on_paper = None
-    if shape is not None:
-        from tonnage.planning.shape_estimating import ShapeEstimator
+    if model is None or model.step is None:
+        return None
+    from tonnage.cli.plan_tracing import TracingEstimator
 
-        on_paper = ShapeEstimator(shape)
-    if model is not None and model.step is not None and not no_trace:
-        from tonnage.cli.plan_tracing import TracingEstimator
-
-        said = frozenset(run.spec.train.model_fields_set)
-        exact = TracingEstimator(
-            model.step, folder=folder, python=python or model.python, said=said, tell=_tell
-        )
-        return exact if on_paper is None else FallingBack(exact, on_paper, notes)
-    return on_paper
+    said = frozenset(run.spec.train.model_fields_set)
+    return TracingEstimator(
+        model.step, folder=folder, python=python or model.python, said=said, tell=_tell, notes=notes
+    )
 
 
 def _shape(run: Run, folder: Path, file: str) -> tuple[ModelShape | None, str]:

@@ -72,7 +72,7 @@ def _notes(program: Program, repetition: Repetition | None, cap: Cap) -> tuple[s
     notes = [note.text for note in program.trace.notes]
     if cap.retries:
         notes.append(
-            f"at the smallest cap the allocator gives memory back {cap.retries} times in five steps: slower"
+            f"at the smallest cap the allocator gives memory back {_often(cap.retries)} in five steps: slower"
         )
     if repetition is not None and repetition.grows_by:
         notes.append(
@@ -83,3 +83,7 @@ def _notes(program: Program, repetition: Repetition | None, cap: Cap) -> tuple[s
             f"backend:{program.settings.backend} is not modelled; the figures are those of the native allocator"
         )
     return tuple(notes)
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"

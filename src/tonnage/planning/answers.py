@@ -8,7 +8,8 @@ What is not known is absent, and `unknown` says why.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -24,7 +25,7 @@ from tonnage.planning.workload import DiesWith, Unknown, Workload
 
 VerdictKind = Literal["fits", "fits if", "cannot fit"]
 State = Literal["fits", "tight", "slow", "does not fit", "unknown", "set"]
-Origin = Literal["you", "Tonnage", "estimated", "team", "Kubernetes", "cluster"]
+Origin = Literal["you", "Tonnage", "estimated", "step", "team", "Kubernetes", "cluster"]
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,6 +81,8 @@ class GpuMemory:
     estimate: Estimate | None
     note: str = ""
     """How it was found, or why it is not known."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What build() itself uses where the document does not say it, by field of the document."""
 
     @property
     def state(self) -> State:

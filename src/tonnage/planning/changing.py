@@ -92,7 +92,7 @@ def knob_meaning(knob: Knob, chosen: Setup) -> str:
     """What a turned knob does, for a sentence."""
     recipe, devices = chosen.recipe, chosen.devices
     meanings: dict[Knob, str] = {
-        "micro_batch": f"a micro-batch of {recipe.micro_batch}, accumulated {recipe.accumulation} times,",
+        "micro_batch": f"a micro-batch of {recipe.micro_batch}, {_accumulated(recipe.accumulation)},",
         "checkpointing": {
             "none": "keeping all activations",
             "selective": "selective activation checkpointing",
@@ -149,3 +149,7 @@ def inline(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {one}" for name, one in value.items()) + "}"
     return str(value)
+
+
+def _accumulated(times: int) -> str:
+    return "not accumulated" if times == 1 else f"accumulated {times} times"

@@ -7,8 +7,9 @@ nodes. Where none fits, it is the one with most memory: the nearest miss is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of
 from tonnage.cluster.gpu_facts import facts_of
@@ -18,16 +19,21 @@ from tonnage.memory.estimate import Estimate
 from tonnage.planning.aiming import aimed_at
 from tonnage.planning.answers import GpuMemory
 from tonnage.planning.catalogue import Offer, gpu_prices
-from tonnage.planning.estimating import CannotEstimate, StepEstimator
+from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.ground import Ground
 from tonnage.planning.placing import place_gang
 from tonnage.planning.pods import wanted
-from tonnage.planning.recipes import Incomplete, recipe_of
+from tonnage.planning.recipes import KNOBS, Incomplete, own_of, recipe_of, unsaid_knobs
 from tonnage.planning.solver.parts import slice_memory
 from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.sources import Sources
 from tonnage.planning.workload import GpuWish, Workload
 from tonnage.planning.workload.naming import a
+from tonnage.spec.run import Run
+
+UNSIZED: dict[str, Any] = {"micro_batch": 1}
+"""Stands for a batch that only the step knows."""
+NOT_TAKEN = "train.microBatch is not said and build() does not take it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class Candidate:
     devices: Devices
     setup: Setup | None
     memory: GpuMemory
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What the traced step decides for itself, by knob."""
 
 
 def choose(workload: Workload, sources: Sources, ground: Ground | None) -> Candidate | None:
@@ -45,7 +53,7 @@ def choose(workload: Workload, sources: Sources, ground: Ground | None) -> Candi
     types = candidate_types(workload, ground.snapshot if ground else None)
     if not workload.trainer.gpus.milli or not types:
         return None
-    found = candidates(workload, types, sources.estimator, sources.why_no_estimate)
+    found = candidates(workload, types, sources)
     prices = gpu_prices(ground.offered) if ground else {}
 
     def preference(candidate: Candidate) -> tuple[object, ...]:
@@ -88,15 +96,13 @@ def candidate_types(workload: Workload, snapshot: Snapshot | None) -> list[GpuTy
     return both or named
 
 
-def candidates(
-    workload: Workload, types: Iterable[GpuType], estimator: StepEstimator | None, why_not: str
-) -> list[Candidate]:
+def candidates(workload: Workload, types: Iterable[GpuType], sources: Sources) -> list[Candidate]:
     """Each type with what the step needs on it."""
     role = workload.trainer
     found = []
     for gpu in types:
         devices = Devices(gpu.name, max(1, role.gpus.count), max(1, role.count))
-        found.append(_candidate(workload, gpu, devices, estimator, why_not))
+        found.append(_candidate(workload, gpu, devices, sources))
     return found
 
 
@@ -106,27 +112,41 @@ def usable_bytes(gpu: GpuType, wish: GpuWish) -> int:
     return facts_of(gpu).usable_bytes if profile is None else slice_memory(gpu, profile)
 
 
-def setup_of(workload: Workload, devices: Devices) -> Setup:
-    """The run's own recipe on these devices; raise Incomplete."""
-    if workload.run is None:
-        raise Incomplete(f"{a(workload.kind)} does not say what it trains")
-    return Setup(recipe_of(workload.run, devices), devices)
-
-
-def _candidate(
-    workload: Workload, gpu: GpuType, devices: Devices, estimator: StepEstimator | None, why_not: str
-) -> Candidate:
+def _candidate(workload: Workload, gpu: GpuType, devices: Devices, sources: Sources) -> Candidate:
+    """The type with the run's own recipe, and what that needs; there is no recipe where nobody says its batch."""
     usable = usable_bytes(gpu, workload.trainer.gpus)
+    run, estimator = workload.run, sources.estimator
+    if run is None:
+        note = f"{a(workload.kind)} does not say what it trains"
+        return Candidate(gpu, devices, None, GpuMemory(gpu.name, usable, None, note))
     setup: Setup | None = None
     estimate: Estimate | None = None
-    note = why_not
+    own: Mapping[str, Any] = {}
     try:
-        setup = setup_of(workload, devices)
-        if estimator is not None:
-            estimate, note = estimator.estimate(setup), ""
+        own, unsaid = _own(run, devices, sources)
+        whole = Setup(recipe_of(run, devices, UNSIZED | own), devices)
+        setup = None if unsaid else whole
+        note = unsaid if estimator is not None else sources.why_no_estimate
+        if estimator is not None and (not unsaid or unsaid == NOT_TAKEN):
+            estimate = estimator.estimate(
+                whole
+            )  # a batch that build() fixes is in the trace, whatever we call it
     except (Incomplete, CannotEstimate) as reason:
-        note = str(reason) if estimator is not None or workload.run is None else why_not
-    return Candidate(gpu, devices, setup, GpuMemory(gpu.name, usable, estimate, note))
+        note = str(reason) if estimator is not None else sources.why_no_estimate
+    shown = {f"train.{KNOBS[name]}": value for name, value in own.items()}
+    return Candidate(gpu, devices, setup, GpuMemory(gpu.name, usable, estimate, note, shown), own)
+
+
+def _own(run: Run, devices: Devices, sources: Sources) -> tuple[dict[str, Any], str]:
+    """What the traced step decides for itself of what the document leaves out; and why no batch is known, if so."""
+    is_said = run.spec.train.micro_batch is not None
+    if sources.own_of is None or not unsaid_knobs(run):
+        return {}, "" if is_said else "train.microBatch is not said"
+    try:
+        own = own_of(run, sources.own_of(recipe_of(run, devices, UNSIZED), devices))
+    except CannotEstimate as reason:
+        return {}, "" if is_said else f"train.microBatch is not said, and the step was not traced: {reason}"
+    return own, "" if is_said or "micro_batch" in own else NOT_TAKEN
 
 
 def _types_there(snapshot: Snapshot, wish: GpuWish) -> list[GpuType]:

@@ -3,6 +3,7 @@
 you         it stands in the document
 Tonnage     it was left out, and our default holds
 estimated   it was left to us (`auto`), and this plan worked it out
+step        it was left out, and the traced step's build() uses this by itself
 Kubernetes  the API server or a LimitRange fills it in
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from tonnage.cluster.objects import Pod
 from tonnage.planning.answers import EffectiveValue, Need, Origin, Risk
+from tonnage.planning.recipes import NOTHING
 from tonnage.planning.walls import NamespaceAnswer
 from tonnage.planning.workload import Workload
 from tonnage.spec.effective import Origin as SpecOrigin
@@ -24,7 +26,11 @@ _ORIGINS: dict[SpecOrigin, Origin] = {SpecOrigin.YOU: "you", SpecOrigin.TONNAGE:
 
 
 def effective_of(
-    workload: Workload, answer: NamespaceAnswer, needs: tuple[Need, ...], risk: Risk
+    workload: Workload,
+    answer: NamespaceAnswer,
+    needs: tuple[Need, ...],
+    risk: Risk,
+    own: Mapping[str, Any] = NOTHING,
 ) -> tuple[EffectiveValue, ...]:
     if workload.run is None:
         pairs = zip(workload.roles, answer.roles, strict=True)
@@ -38,22 +44,38 @@ def effective_of(
     }
     saving = risk.checkpoints
     if saving is not None:
-        worked_out["checkpoints.every"] = f"{saving.interval_seconds / 60:.0f}m"
+        worked_out["checkpoints.every"] = _duration(saving.interval_seconds)
         if saving.grace_seconds is not None:
             worked_out["checkpoints.grace"] = f"{saving.grace_seconds}s"
-    return effective_run(workload.run, worked_out)
+    return effective_run(workload.run, worked_out, own)
 
 
-def effective_run(run: Run, worked_out: Mapping[str, str]) -> tuple[EffectiveValue, ...]:
-    """Every value of a Run; `worked_out` gives what `auto` became, by field without `spec.`."""
+def effective_run(
+    run: Run, worked_out: Mapping[str, str], own: Mapping[str, Any] = NOTHING
+) -> tuple[EffectiveValue, ...]:
+    """Every value of a Run; `worked_out` gives what `auto` became, `own` what the step decided, by field."""
     values = []
     for value in effective_values(run):
         name = value.field.removeprefix("spec.")
-        if name in worked_out and value.text in ("auto", "-"):
+        if name in own:
+            values.append(EffectiveValue(name, str(own[name]), "step"))
+        elif name in worked_out and value.text in ("auto", "-"):
             values.append(EffectiveValue(name, worked_out[name], "estimated"))
         else:
             values.append(EffectiveValue(name, value.text, _ORIGINS[value.origin]))
     return tuple(values)
+
+
+def _duration(seconds: float) -> str:
+    """A time as documents write it, no finer than it needs to be.
+
+    >>> _duration(85.4), _duration(5_760), _duration(7_200)
+    ('85s', '96m', '2h')
+    """
+    if seconds < 600:
+        return f"{max(1, round(seconds))}s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"
 
 
 def effective_pod(name: str, sent: Pod, stored: Pod) -> tuple[EffectiveValue, ...]:

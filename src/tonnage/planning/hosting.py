@@ -35,7 +35,7 @@ def on_host(
     try:
         setup = _setup(workload, largest.name)
     except Incomplete as reason:
-        return None, None, (Unknown(NEEDS, f"{reason}, and they follow from it"),)
+        return None, None, (Unknown(NEEDS, f"{reason}; they follow from it"),)
     unknown = [Unknown("time", "how long a step takes without a GPU is not modelled")]
     estimator = sources.estimator
     estimate = None

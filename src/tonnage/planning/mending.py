@@ -97,7 +97,7 @@ def _still_trains(situation: Situation, nodes: int) -> bool:
         return True
     devices = Devices(chosen.devices.gpu, chosen.devices.per_node, nodes)
     try:
-        setup = Setup(recipe_of(run, devices), devices)
+        setup = Setup(recipe_of(run, devices, chosen.own), devices)
         estimator = situation.sources.estimator
         if estimator is None or chosen.memory.estimate is None:
             return True

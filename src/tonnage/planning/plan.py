@@ -93,7 +93,7 @@ def look_at(
         offer = host_offer(open_to(ground.snapshot.nodes, workload.spot), sources.price_of)
     figures = sources.figures_of(workload, setup, estimate)
     if chosen is not None and setup is None and workload.run is not None:
-        unsaid = (Unknown(NEEDS, f"{chosen.memory.note}, and they follow from it"),)
+        unsaid = (Unknown(NEEDS, f"{chosen.memory.note}; they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
     filled = _filled(workload, needs, chosen, offer, ground)
     answer = ask_walls(filled, ground)
@@ -117,7 +117,7 @@ def look_at(
         cost=cost,
         risk=risk,
         parts=parts_for(workload, chosen, ground),
-        effective=effective_of(filled, answer, needs, risk),
+        effective=effective_of(filled, answer, needs, risk, chosen.memory.own if chosen else {}),
         unknown=(*workload.unknown, *unsaid, *(ground.unseen() if ground else ())),
         warnings=(
             *notes,

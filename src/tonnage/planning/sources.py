@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate
+from tonnage.memory.recipe import Recipe
 from tonnage.planning.answers import NeedPart
 from tonnage.planning.catalogue import PriceOf
 from tonnage.planning.estimating import StepEstimator
-from tonnage.planning.solver.setup import Setup
+from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.workload import Workload
 
 
@@ -40,6 +42,10 @@ class PodFigures:
 
 FiguresOf = Callable[[Workload, Setup | None, Estimate | None], PodFigures]
 
+OwnOf = Callable[[Recipe, Devices], Mapping[str, Any]]
+"""What a traced step's build() itself uses where it is told nothing: its knobs and their values. Ranks and devices are
+those of the recipe, which may be wrong in what build() decides; raises CannotEstimate."""
+
 
 def no_price(_node: object) -> Price | None:
     """Nobody knows a price."""
@@ -59,5 +65,6 @@ class Sources:
     why_no_estimate: str = "the model is not described"
     price_of: PriceOf = no_price
     figures_of: FiguresOf = no_figures
+    own_of: OwnOf | None = None
     heads: int | None = None
     """Attention heads of the model, where they are known: they bound tensor parallelism."""

@@ -27,6 +27,8 @@ class Failure(msgspec.Struct, frozen=True):
     frames: tuple[str, ...] = ()
 
 
+_THEIRS = ("TRACE-002", "TRACE-030", "TRACE-031", "TRACE-032", "TRACE-033", "TRACE-034")
+"""Codes whose place is the user's file or a line of it, not an interpreter."""
 _CODES = {
     "torch-loaded": "TRACE-017",
     "cuda-loaded": "TRACE-017",
@@ -44,6 +46,15 @@ _CODES = {
     "needs-data": "TRACE-033",
     "not-pretended": "TRACE-034",
 }
+
+
+def in_one_line(problem: Problem) -> str:
+    """What went wrong where no more room is: with what was found and what would do, and the user's own line."""
+    found = "" if problem.found is None else f": found {problem.found}"
+    expected = "" if problem.expected is None else f", expected {problem.expected}"
+    is_theirs = problem.code in _THEIRS and problem.where is not None
+    where = f" at {problem.where}" if is_theirs else ""
+    return f"{problem.what.rstrip('.')}{found}{expected} ({problem.code}{where})"
 
 
 def from_child(failure: Failure) -> CannotTrace:

@@ -21,6 +21,8 @@ from tonnage.tracing.failures import CannotTrace
 from tonnage.tracing.supported import CUDA_MAJORS, OLDEST_PYTHON, TORCH, minor_of
 
 _SECONDS = 30.0
+_LONGEST = 200
+"""Characters of an interpreter's last words that are shown."""
 
 _QUESTION = """
 import json, os, re, sys
@@ -110,6 +112,7 @@ def _ask(asked: str, file: Path) -> tuple[str, _Answer]:
             )
         )
     path = str(Path(path).absolute())
+    asking = None
     try:
         asking = subprocess.run(
             [path, "-c", _QUESTION, str(file.resolve().parent)],
@@ -126,10 +129,21 @@ def _ask(asked: str, file: Path) -> tuple[str, _Answer]:
                 code="TRACE-011",
                 what="it does not answer as a Python interpreter does",
                 where=path,
-                found=type(failure).__name__,
+                found=_said_instead(failure, asking),
                 hint="--python must name the training environment's Python.",
             )
         ) from None
+
+
+def _said_instead(failure: Exception, asking: subprocess.CompletedProcess[str] | None) -> str:
+    """What came instead of an answer, in one line."""
+    if isinstance(failure, subprocess.TimeoutExpired):
+        return f"no answer in {_SECONDS:.0f} s"
+    if asking is None:
+        return str(failure)
+    said = [line.strip() for line in (asking.stdout + asking.stderr).splitlines() if line.strip()]
+    last = f": {said[-1][:_LONGEST]}" if said else ", nothing printed"
+    return f"exit status {asking.returncode}{last}"
 
 
 def _checked(path: str, answer: _Answer) -> Interpreter:

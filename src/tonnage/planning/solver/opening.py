@@ -48,10 +48,11 @@ def open_space(
         space = replace(space, checkpointing=CHECKPOINTING)
     if is_open("optimizer"):
         space = replace(space, optimizers=_optimizers(base.recipe.optimizer))
-    if not may_change_precision:
-        fixed.append(("precision", "changes the numerics: --allow precision"))
-    elif is_open("precision"):
-        space = replace(space, precisions=tuple(dict.fromkeys((base.recipe.precision, *HALF))))
+    if is_open("precision"):
+        if may_change_precision:
+            space = replace(space, precisions=tuple(dict.fromkeys((base.recipe.precision, *HALF))))
+        else:
+            fixed.append(("precision", "changes the numerics: --allow precision"))
     if is_open("sharding"):
         family = DEEPSPEED if uses_deepspeed or base.recipe.parallel.zero else TORCH
         space = replace(space, shardings=tuple(dict.fromkeys((base.sharding, *family))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonnage.figures import about_dollars, about_time
 from tonnage.memory.estimate import Interval
 
-_GIB = 2**30
+GIB = 2**30
 
 
 def time_range(interval: Interval) -> str:
@@ -42,14 +42,14 @@ def gib(count: float) -> str:
     >>> gib(44_346_671_104), gib(300 * 2**20)
     ('41.3 GiB', '300 MiB')
     """
-    if count < _GIB:
+    if count < GIB:
         return f"{count / 2**20:,.0f} MiB"
     return f"{bare_gib(count)} GiB"
 
 
 def bare_gib(count: float) -> str:
     """The same without its unit."""
-    return f"{count / _GIB:,.1f}"
+    return f"{count / GIB:,.1f}"
 
 
 def large(count: float) -> str:
@@ -58,12 +58,12 @@ def large(count: float) -> str:
     >>> large(212 * 2**30), large(12 * 2**40), large(300 * 2**20)
     ('212 GiB', '12.0 TiB', '300 MiB')
     """
-    if count < _GIB:
+    if count < GIB:
         return f"{count / 2**20:,.0f} MiB"
-    if count < 10 * _GIB:
-        return f"{count / _GIB:,.1f} GiB"
-    if count < 10_000 * _GIB:
-        return f"{count / _GIB:,.0f} GiB"
+    if count < 10 * GIB:
+        return f"{count / GIB:,.1f} GiB"
+    if count < 10_000 * GIB:
+        return f"{count / GIB:,.0f} GiB"
     return f"{count / 2**40:,.1f} TiB"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tonnage.figures import about_dollars
 from tonnage.planning.answers import Change, Waiting
-from tonnage.reporting.plan.figures import bare_gib, cores, gib, large, percent
+from tonnage.reporting.plan.figures import GIB, bare_gib, cores, gib, large, percent
 from tonnage.reporting.plan.row import LABELS, MOODS, Row
 from tonnage.reporting.plan.views import GpuMemoryView, NeedView, PlanView, SharesView, TimeView
 
@@ -21,11 +21,17 @@ def memory_rows(view: PlanView) -> Iterator[Row]:
         if view.run.gpus:
             yield Row("GPU memory", (f"not known: {memory.note}",), "unknown", "quiet")
         return
-    usable = f" of {bare_gib(memory.usable)} usable per GPU" if memory.usable is not None else " per GPU"
+    usable = " per GPU"
+    if memory.usable is not None:
+        is_small = memory.required < GIB <= memory.usable  # then each figure needs its own unit
+        usable = f" of {gib(memory.usable) if is_small else bare_gib(memory.usable)} usable per GPU"
     lines = [f"{gib(memory.required)} needed{usable}"]
     if parts := _memory_parts(memory):
         lines.append(parts)
     lines.append(_how(memory))
+    if memory.own:
+        used = ", ".join(f"{name} {value}" for name, value in memory.own.items())
+        lines.append(f"build() itself uses {used}: the document does not say")
     yield Row("GPU memory", tuple(lines), memory.state, MOODS[memory.state])
 
 
@@ -73,10 +79,12 @@ def share_rows(shares: SharesView | None) -> Iterator[Row]:
 
 
 def _memory_parts(memory: GpuMemoryView) -> str:
-    """The largest parts, as many as one line holds."""
+    """The largest parts, as many as one line holds: in GiB without saying so, where all of it is in GiB."""
     text = ""
     for part in sorted(memory.parts, key=lambda part: -part.amount):
-        more = f"{_PART_NAMES.get(part.name, part.name)} {bare_gib(part.amount)}"
+        is_bare = (memory.required or 0) >= GIB and part.amount >= GIB / 20
+        size = bare_gib(part.amount) if is_bare else gib(part.amount)
+        more = f"{_PART_NAMES.get(part.name, part.name)} {size}"
         if not part.amount or len(text) + len(more) + 2 > ONE_LINE:
             break
         text = f"{text}  {more}" if text else more

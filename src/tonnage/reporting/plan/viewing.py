@@ -131,6 +131,7 @@ def _memory(memory: GpuMemory) -> GpuMemoryView:
         parts=tuple(
             NeedPart(name=part.name, amount=part.bytes, formula=part.formula) for part in estimate.parts
         ),
+        own=dict(memory.own),
         note="; ".join(filter(None, (memory.note, *estimate.notes))),
     )
 

@@ -7,6 +7,8 @@ only what must be summed up, counted or named differently for readers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from tonnage.memory.estimate import Interval
@@ -54,6 +56,7 @@ class GpuMemoryView(View, frozen=True):
     guard: int | None = None
     guard_reason: str = ""
     parts: tuple[NeedPart, ...] = ()
+    own: dict[str, Any] = {}
     note: str = ""
 
 
