@@ -13,7 +13,7 @@ from tests.kube.running.api_objects import (
 )
 
 from tonnage.kube.running.looking import Look
-from tonnage.kube.running.states import lost_pods, replaced_pods, since, state_of
+from tonnage.kube.running.states import lost_pods, replaced_pods, since, state_of, vanished_first
 
 LATER = "2026-11-15T10:30:00Z"
 
@@ -110,3 +110,13 @@ def test_waiting_counts_from_the_newest_pod() -> None:
     found = since(a_look(a_pod("a", made=LATER)), "waiting")
     assert found is not None
     assert found.isoformat() == "2026-11-15T10:30:00+00:00"
+
+
+def test_a_pod_that_vanished_before_the_end_is_told_from_those_that_were_cleaned_up() -> None:
+    over = with_condition(a_workload("PyTorchJob"), "Failed", lastTransitionTime="2026-11-15T10:30:00Z")
+    look, end = a_look(failed("c", 2), workload=over, nodes=3), 1794738600.0
+    known = seen(running("a", 0), running("b", 1), failed("c", 2))
+    assert vanished_first(look, known, {"a": end - 2, "b": end + 1}) == ["a"]
+    assert vanished_first(a_look(nodes=3), known, {"a": end - 2}) == []
+    again = a_look(running("d", 0, made=LATER), failed("c", 2), workload=over, nodes=3)
+    assert vanished_first(again, known, {"a": end - 2}) == []

@@ -18,7 +18,7 @@ from tonnage.cost.pricing import is_spot
 from tonnage.diagnosis.evidence import ContainerEnd, Event, Evidence, LogLines, PodEnd
 from tonnage.errors import TonnageError
 from tonnage.kube.decoding import decode_object
-from tonnage.kube.running import reading
+from tonnage.kube.running import reading, states
 from tonnage.kube.running.api import Object, RunApi
 from tonnage.kube.running.asking import record_in
 from tonnage.kube.running.looking import Look
@@ -41,8 +41,9 @@ class Gatherer:
 
     def gather(self, look: Look) -> Evidence:
         """All of it, kept on this machine."""
-        pods = self._ended_pods(look)
-        gathered = self._about(look, pods, self.memory.lost)
+        lost = self.memory.lost or states.vanished_first(look, self.memory.pods, self.memory.gone)
+        pods = self._ended_pods(look, lost)
+        gathered = self._about(look, pods, lost)
         evidence = replace(gathered, job_conditions=self._job_conditions(look, pods.values()))
         evidence = _over(self.kept(), evidence)
         write(self.memory.folder / EVIDENCE, msgspec.to_builtins(evidence))
@@ -83,7 +84,7 @@ class Gatherer:
         except msgspec.ValidationError:
             return None
 
-    def _ended_pods(self, look: Look) -> dict[int, Object]:
+    def _ended_pods(self, look: Look, lost: Collection[str]) -> dict[int, Object]:
         """For each place in the gang the pod whose loss ended it, else the last that ran: others tell nothing."""
         seen = {**self.memory.pods, **{reading.uid_of(pod): pod for pod in look.pods}}
         every = sorted(seen.values(), key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
@@ -92,9 +93,14 @@ class Gatherer:
             index = reading.index_of(pod, self.nodes)
             if index not in found or reading.has_started(pod) or not reading.has_started(found[index]):
                 found[index] = dict(pod)
-        for uid in self.memory.lost:
-            if (lost := seen.get(uid)) is not None:
-                found[reading.index_of(lost, self.nodes)] = dict(lost)
+        for uid in lost:
+            if uid in seen:
+                found[reading.index_of(seen[uid], self.nodes)] = dict(seen[uid])
+        launcher = found.get(self.nodes)
+        if launcher is not None and reading.status(launcher).get("phase") == "Succeeded":
+            return {
+                self.nodes: launcher
+            }  # workers of MPI only wait: they are ended with it, whatever that looks like
         return dict(sorted(found.items()))
 
     def _records(self, pods: Mapping[int, Object]) -> dict[int, Mapping[str, Any]]:

@@ -117,6 +117,7 @@ class KubePlace:
         seen = look(self._api, self._setting, number)
         memory = self._memory(number)
         memory.see(seen.pods)
+        memory.miss(set(memory.pods) - {reading.uid_of(pod) for pod in seen.pods}, time.time())
         self._last = (number, seen)
         if self._acts:
             self._know_nodes(seen, memory)

@@ -17,7 +17,7 @@ from typing import Any
 from tonnage.kube.running import reading
 
 PODS, RECORDS, EVIDENCE, LOGS, NODES = "pods.json", "records.json", "evidence.json", "logs.json", "nodes.json"
-LOST = "lost.json"
+LOST, GONE = "lost.json", "gone.json"
 WRITE_SECONDS = 2.0
 """Between two writes of what agents say: a large gang says much, and the newest is what counts."""
 _MANAGED = ("managedFields",)
@@ -33,6 +33,7 @@ class Memory:
         self._records: dict[str, dict[str, Any]] = _read(folder / RECORDS)
         self._spot: dict[str, Any] = _read(folder / NODES)
         self._lost: dict[str, Any] = _read(folder / LOST)
+        self._gone: dict[str, Any] = _read(folder / GONE)
         self._written = -WRITE_SECONDS
 
     @property
@@ -66,6 +67,20 @@ class Memory:
             if not self._lost:
                 self._lost = dict.fromkeys(uids, True)
                 write(self.folder / LOST, self._lost)
+
+    @property
+    def gone(self) -> dict[str, float]:
+        """When pods were first missed, by uid: seconds since 1970."""
+        with self._lock:
+            return {uid: float(when) for uid, when in self._gone.items()}
+
+    def miss(self, uids: Iterable[str], when: float) -> None:
+        """Keep when pods vanished; the first to say so is right."""
+        with self._lock:
+            new = {uid: when for uid in uids if uid in self._pods and uid not in self._gone}
+            if new:
+                self._gone |= new
+                write(self.folder / GONE, self._gone)
 
     @property
     def spot(self) -> dict[str, bool]:

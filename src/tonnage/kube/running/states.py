@@ -91,9 +91,7 @@ def ended_at(look: Look) -> dt.datetime | None:
         return max(at for at in times if at is not None)
     if look.workload is None:
         return None
-    ends = [moment for each in reading.conditions(look.workload)
-            if (moment := reading.moment(each.get("lastTransitionTime"))) is not None]  # fmt: skip
-    return max(ends, default=None)
+    return max(_told_at(look.workload), default=None)
 
 
 def finished_at(pod: Mapping[str, Any]) -> dt.datetime | None:
@@ -118,6 +116,28 @@ def replaced_pods(look: Look, seen: Pods) -> list[str]:
         if after is not None and reading.uid_of(after) != uid and reading.has_started(after):
             found.append(uid)
     return found
+
+
+def vanished_first(look: Look, seen: Pods, gone: Mapping[str, float]) -> list[str]:
+    """Uids of pods that vanished while they ran, before their controller called the attempt finished.
+
+    What it removes afterwards is its own cleaning up.
+    """
+    if look.workload is None or not look.is_finished:
+        return []
+    over = max((at.timestamp() for at in _told_at(look.workload)), default=0.0)
+    outlived = replaced_pods(look, seen)
+    return [
+        uid
+        for uid, pod in _lost(look, seen)
+        if uid not in outlived and not reading.is_over(pod) and gone.get(uid, over) < over
+    ]
+
+
+def _told_at(workload: Mapping[str, Any]) -> Iterator[dt.datetime]:
+    for each in reading.conditions(workload):
+        if (moment := reading.moment(each.get("lastTransitionTime"))) is not None:
+            yield moment
 
 
 def _lost(look: Look, seen: Pods) -> Iterator[tuple[str, Mapping[str, Any]]]:

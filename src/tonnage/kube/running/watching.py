@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -15,6 +16,7 @@ import httpx2
 
 from tonnage.errors import TonnageError
 from tonnage.kube.client import KubeClient
+from tonnage.kube.running import reading
 from tonnage.kube.running.api import RunApi
 from tonnage.kube.running.remembering import Memory
 
@@ -57,3 +59,5 @@ class PodWatch:
                 change = json.loads(line)
                 if change.get("type") in ("ADDED", "MODIFIED", "DELETED"):
                     self._memory.see([change["object"]])
+                if change.get("type") == "DELETED":
+                    self._memory.miss([reading.uid_of(change["object"])], time.time())
