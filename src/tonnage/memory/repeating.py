@@ -15,7 +15,7 @@ made again. Or it is memory that grows with every step: then it is, and the run 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.memory.program import Program, Slots, Stretch
 
@@ -60,6 +60,14 @@ def repetition_of(program: Program) -> Repetition | None:
     kept = tuple(_without(stretch, once) for stretch in last)
     grows_by = sum(slots.sizes[slot] for slot in unmatched if slot not in once)
     return Repetition(kept, tuple(moves), grows_by)
+
+
+def with_steady_step(program: Program) -> Program:
+    """A program of one step with the next one behind it, the one that is like all later ones."""
+    again = repetition_of(program)
+    assert again is not None
+    steady = tuple(replace(stretch, name="step 1") for stretch in again.stretches)
+    return replace(program, stretches=(*program.stretches, *steady))
 
 
 def _pairs(

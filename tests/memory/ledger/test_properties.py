@@ -13,8 +13,10 @@ from tonnage.memory.estimate import Estimate
 from tonnage.memory.ledger import shape_estimate
 from tonnage.memory.ledger.explaining import explain
 from tonnage.memory.ledger.stepping import run_steps, trace_of
-from tonnage.memory.program import program_of
+from tonnage.memory.program import Program, program_of
 from tonnage.memory.recipe import Parallel, Recipe
+from tonnage.memory.repeating import with_steady_step
+from tonnage.memory.replay import replay
 from tonnage.memory.shapes import ModelShape, find_shape, shape_from_config
 
 SMALL = {
@@ -68,6 +70,26 @@ def peak(shape: ModelShape, recipe: Recipe) -> int:
     """Most allocated, without asking the allocator: cheap."""
     run = run_steps(shape, recipe)
     return explain(program_of(trace_of(run, recipe, "h200"), device_of(h200())), run, recipe).peak
+
+
+@few
+@given(models, recipes)
+def test_the_steady_step_read_off_the_first_runs_as_a_second_recorded_one(name: str, recipe: Recipe) -> None:
+    run, device = run_steps(MODELS[name], recipe), device_of(h200())
+    recorded = program_of(trace_of(run, recipe, "h200", steps=2), device)
+    read_off = with_steady_step(program_of(trace_of(run, recipe, "h200", steps=1), device))
+    sizes = [size_changes(program) for program in (recorded, read_off)]
+    assert sizes[0] == sizes[1]
+    assert replay(recorded) == replay(read_off)
+
+
+def size_changes(program: Program) -> list[list[int]]:
+    """Bytes taken and freed, by stretch."""
+    held = program.slots.sizes
+    return [
+        [held[event] if event >= 0 else -held[~event] for event in stretch.events]
+        for stretch in program.stretches
+    ]
 
 
 @few

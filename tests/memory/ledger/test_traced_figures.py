@@ -15,25 +15,25 @@ import pytest
 
 from tonnage.cluster.gpus import find_gpu
 from tonnage.memory.ledger import shape_estimate
-from tonnage.memory.ledger.stepping import run_steps
-from tonnage.memory.ledger.tape import Tape
+from tonnage.memory.ledger.stepping import run_steps, trace_of
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes import find_shape, shape_from_config
+from tonnage.memory.trace import Trace
 
 FIGURES: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "traced_figures.json").read_text())
 KNOBS = ("precision", "attention", "checkpointing", "optimizer", "accumulation", "sequence", "image")
 
 
-def steady(tape: Tape) -> tuple[int, int]:
+def steady(trace: Trace) -> tuple[int, int]:
     """Peak of the last step, and its makings and freeings of larger blocks."""
     held = peak = events = 0
     counts = False
-    for kind, argument in zip(tape.kinds, tape.arguments, strict=True):
+    for kind, argument in zip(trace.kinds, trace.arguments, strict=True):
         if kind == "m":
-            counts = tape.marks[argument] == "step 1"
+            counts = trace.marks[argument] == "step 1"
         if kind not in "af":
             continue
-        size = tape.sizes[argument]
+        size = trace.blocks[argument].size
         grains = -(-size // 512) * 512
         held += grains if kind == "a" else -grains
         if counts:
@@ -48,7 +48,7 @@ def test_the_paper_step_holds_what_the_traced_step_held(name: str) -> None:
     recipe = Recipe(micro_batch=seen["batch"], **{knob: seen[knob] for knob in KNOBS})
     shape = shape_from_config(seen["config"])
     run = run_steps(shape, recipe)
-    peak, events = steady(run.tape)
+    peak, events = steady(trace_of(run, recipe, "h200"))
     assert run.weights == seen["parameters"]
     assert abs(peak / seen["peak"] - 1) < 0.003
     # OPT is the widest: the engine adds some of its gradients in place where the paper step makes new ones.

@@ -14,11 +14,16 @@ weights in fp32, they cannot have been made that way, and only the other is repl
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate, chain, compress
+from typing import TypeVar
 
 from tonnage.memory.allocator.caching import UNBOUNDED
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
-from tonnage.memory.program import Program, Slots, Stretch
+from tonnage.memory.program import Program, Stretch
 from tonnage.memory.rehearsing import Rehearsal
+from tonnage.memory.repeating import Repetition
+
+T = TypeVar("T")
 
 STEPS = 3
 FINENESS = 1 / 300
@@ -51,7 +56,7 @@ class Passage:
         self._small = _most_small(program)
         has_room = 2 * _weights(program) <= device_bytes
         ways = [program, _made_in_fp32(program)] if half_weights and has_room else [program]
-        self._rehearsals = [Rehearsal(_without_small(way), steps=STEPS) for way in ways]
+        self._rehearsals = [_rehearsal(_without_small(way)) for way in ways]
 
     def freely(self) -> Unpressed:
         """The peaks without a limit."""
@@ -66,6 +71,13 @@ class Passage:
         cap = sum(one.smallest_cap for one in found) // len(found)
         small = self._small
         return Allocated(reserved + small, min(cap, reserved) + small, max(one.retries for one in found))
+
+
+def _rehearsal(program: Program) -> Rehearsal:
+    """The program's last step is the steady one: it leaves nothing behind, and is repeated as it is."""
+    return Rehearsal(
+        program, steps=STEPS, repetition=Repetition(program.stretches[-1:], moves=(), grows_by=0)
+    )
 
 
 def _found(rehearsal: Rehearsal) -> Allocated:
@@ -93,9 +105,9 @@ def _made_in_fp32(program: Program) -> Program:
         calls=list(program.slots.calls),
         pool_names=list(program.slots.pool_names),
     )
-    weights = [event for event in build.events if event >= 0 and slots.categories[event] == "parameter"]
+    weights = [event for event in build.events if _is_weight(program, event)]
     wide = [slots.add(2 * slots.sizes[event], 0, "parameter", -1) for event in weights]
-    others = [event for event in build.events if event not in set(weights)]
+    others = [event for event in build.events if not _is_weight(program, event)]
     cast = [step for new, old in zip(weights, wide, strict=True) for step in (new, ~old)]
     events = wide + cast + others
     first = Stretch(build.name, events, [-1] * len(events), build.empties_cache)
@@ -104,39 +116,36 @@ def _made_in_fp32(program: Program) -> Program:
 
 def _weights(program: Program) -> int:
     """Bytes of the weights that are made in the build."""
-    slots = program.slots
-    return sum(
-        slots.sizes[event]
-        for event in program.stretches[0].events
-        if event >= 0 and slots.categories[event] == "parameter"
-    )
+    sizes = program.slots.sizes
+    return sum(sizes[event] for event in program.stretches[0].events if _is_weight(program, event))
+
+
+def _is_weight(program: Program, event: int) -> bool:
+    return event >= 0 and program.slots.categories[event] == "parameter"
 
 
 def _most_small(program: Program) -> int:
     """The most that blocks of the small pool hold at once, in whole segments."""
-    sizes = program.slots.sizes
-    held = most = 0
-    for stretch in program.stretches:
-        for event in stretch.events:
-            size = sizes[event] if event >= 0 else sizes[~event]
-            if size <= SMALL:
-                held += size if event >= 0 else -size
-                most = max(most, held)
+    held = [size if size <= SMALL else 0 for size in program.slots.sizes]
+    changes = _by_event(held, [-size for size in held])
+    events = chain.from_iterable(stretch.events for stretch in program.stretches)
+    most = max(accumulate(map(changes.__getitem__, events)), default=0)
     return -(-most // GRAIN) * GRAIN
 
 
 def _without_small(program: Program) -> Program:
-    sizes = program.slots.sizes
-    stretches = []
-    for stretch in program.stretches:
-        kept = [
-            (event, call)
-            for event, call in zip(stretch.events, stretch.calls, strict=True)
-            if sizes[event if event >= 0 else ~event] > SMALL
-        ]
-        lean = Stretch(
-            stretch.name, [event for event, _ in kept], [call for _, call in kept], stretch.empties_cache
+    """The takes and frees of large blocks alone, without the calls they happen in."""
+    is_large = [size > SMALL for size in program.slots.sizes]
+    stays = _by_event(is_large, is_large)
+    stretches = (
+        replace(
+            stretch, events=list(compress(stretch.events, map(stays.__getitem__, stretch.events))), calls=[]
         )
-        stretches.append(lean)
-    slots: Slots = program.slots
-    return Program(program.trace, program.settings, slots, tuple(stretches))
+        for stretch in program.stretches
+    )
+    return replace(program, stretches=tuple(stretches))
+
+
+def _by_event(taken: list[T], freed: list[T]) -> list[T]:
+    """By event, as an index: `slot` is its place from the start, `~slot` its place from the end."""
+    return [*taken, *reversed(freed)]

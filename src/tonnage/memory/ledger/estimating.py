@@ -22,6 +22,7 @@ from tonnage.memory.ledger.straightening import straight_estimate
 from tonnage.memory.outside import outside_parts
 from tonnage.memory.program import Program, program_of
 from tonnage.memory.recipe import Recipe
+from tonnage.memory.repeating import with_steady_step
 from tonnage.memory.shapes.shape import ModelShape
 
 
@@ -95,8 +96,8 @@ def _unallocated(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
 @lru_cache(maxsize=4)
 def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told]:
     run = remembered_run(shape, recipe)
-    trace = trace_of(run, recipe, gpu.name)
-    program = program_of(trace, device_of(gpu, trace.settings))
+    trace = trace_of(run, recipe, gpu.name, steps=1)
+    program = with_steady_step(program_of(trace, device_of(gpu, trace.settings)))
     return program, explain(program, run, recipe)
 
 

@@ -110,7 +110,7 @@ class _Teller:
         best: dict[str, tuple[int, int, int]] = {}
         allocated = place = 0
         phase = "build"
-        last = f"step {self.trace.steps - 1}"
+        last = [stretch.name for stretch in self.program.stretches if stretch.is_step][-1]
         for stretch in self.program.stretches:
             changes = [sizes[event] if event >= 0 else -sizes[~event] for event in stretch.events]
             if stretch.name != last:
@@ -245,7 +245,8 @@ class _Teller:
 
     def _largest(self, alive: list[int]) -> tuple[LargeTensor, ...]:
         sizes = self.program.slots.sizes
-        found = sorted(alive, key=lambda slot: (-sizes[slot], slot))[:LARGEST]
+        own = len(self.trace.blocks)
+        found = sorted(alive, key=lambda slot: (-sizes[slot], slot >= own))[:LARGEST]
         return tuple(self._large(slot) for slot in found)
 
     def _large(self, slot: int) -> LargeTensor:

@@ -4,8 +4,9 @@
     loss of the library's own, under autocast where the precision says so; loss.backward(), per micro-batch
     clip_grad_norm_; optimizer.step(); zero_grad(set_to_none=True)
 
-Two steps are written down: optimizer state appears inside the first, so only the second is like all that follow.
-It does the same again otherwise, so it is copied, not run. Of accumulated micro-batches only two differ.
+Optimizer state appears inside the first step, so only the second is like all that follow. It does the same again
+otherwise, so only the first is written down, and the second is read off it. Of accumulated micro-batches only two
+differ.
 LoRA adapters go on the attention's projections (q, k, v, o), in the model's own dtype; all else is frozen.
 """
 
@@ -72,7 +73,7 @@ class Run:
 
 
 def shape_trace(shape: ModelShape, recipe: Recipe, gpu: str) -> Trace:
-    """The step as a trace, as if it had been recorded."""
+    """Two steps as a trace, as if they had been recorded."""
     check_recipe(shape, recipe)
     return trace_of(remembered_run(shape, recipe), recipe, gpu)
 
@@ -94,7 +95,7 @@ def remembered_run(shape: ModelShape, recipe: Recipe) -> Run:
 def run_steps(
     shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True, layer_by_layer: bool = False
 ) -> Run:
-    """Build the model and train two steps; the machine's tape holds what happened.
+    """Build the model and train a first step; the machine's tape holds what happened.
 
     Alike layers are written from one another, unless every one is to be run: the record is the same.
     """
@@ -112,23 +113,20 @@ def run_steps(
     tape.phase = OTHER
     tape.enter("sharing")
     held = machine.new((sharing.working_bytes,), "uint8", "sharing") if sharing.working_bytes else None
-    tape.mark("step 0")
-    start = len(tape.kinds)
+    tape.begin_step()
     if shallow is None or templates is None:
         for _ in range(min(recipe.accumulation, DISTINCT)):
             _micro_step(run, recipe)
     else:
         _stretched(run, shallow.tape, templates)
     machine.send_gradients()
-    until = len(tape.kinds)
+    tape.begin_optimizer()
     tape.phase = OPTIMIZER_PHASE
     tape.enter("optimizer")
     clip(machine, trained)
     optimize(machine, trained, state)
     for p in trained:
         p.grad = None
-    tape.repeat(start, until, "step 1")
-    tape.mark("end")
     tape.closed = True
     del held
     return run

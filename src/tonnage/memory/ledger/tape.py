@@ -59,6 +59,10 @@ class Tape:
     part: Part = OUTSIDE
     turns: list[tuple[int, Part]] = field(default_factory=list)
     """Where on the tape another layer's events begin."""
+    step: int = 0
+    """Where on the tape the step begins."""
+    optimizer: int = 0
+    """Where the optimizer's part of it begins."""
 
     def enter(self, module: str, part: Part = OUTSIDE) -> None:
         """Name the module whose operations follow, and the layer it is."""
@@ -131,65 +135,45 @@ class Tape:
         self.arguments.append(call)
         self.call_now = -1
 
-    def repeat(self, start: int, optimizer: int, name: str) -> None:
-        """Add the events from `start` on once more as another step; optimizer state is not made again.
+    def begin_step(self) -> None:
+        """What follows is the step."""
+        self.mark("step 0")
+        self.step = len(self.kinds)
 
-        Up to `optimizer` all are made again, so there numbers only move on; behind it they are counted anew.
+    def begin_optimizer(self) -> None:
+        """What follows is the optimizer's part of the step, up to its end."""
+        self.optimizer = len(self.kinds)
+
+    def steady(self) -> tuple[list[str], list[int]]:
+        """The step's events once more, as in every later step: optimizer state is not made again.
+
+        Blocks and calls keep their numbers: what a step makes is gone before the next one makes it.
         """
-        uniform, kinds, arguments = (
-            self.kinds[start:optimizer],
-            self.kinds[optimizer:],
-            self.arguments[optimizer:],
-        )
-        again = self.arguments[start:optimizer]
-        self.mark(name)
-        block, call = len(self.sizes), len(self.calls)
-        made, called = uniform.count("a"), uniform.count("c")
-        first_block = next((n for kind, n in zip(uniform, again, strict=True) if kind == "a"), block)
-        first_call = next((n for kind, n in zip(uniform, again, strict=True) if kind == "c"), call)
-        fresh = {old: block + old - first_block for old in range(first_block, first_block + made)}
-        renamed = {old: call + old - first_call for old in range(first_call, first_call + called)}
-        self.kinds += uniform
-        self.arguments += [
-            renamed[given] if kind in "ce" else fresh.get(given, given)
-            for kind, given in zip(uniform, again, strict=True)
-        ]
-        block, call = block + made, call + called
-        skipping = -1
-        kept, numbers = self.kinds, self.arguments
-        for place, (kind, given) in enumerate(zip(kinds, arguments, strict=True)):
-            if skipping >= 0:
-                skipping = -1 if kind == "e" and given == skipping else skipping
-                continue
-            if kind == "f":
-                number = fresh.get(given, given)
-            elif kind == "e":
-                number = renamed[given]
-            elif kind == "a":
-                number = fresh[given] = block
-                block += 1
-            else:
-                if kinds[place + 1] == "a" and self.categories[arguments[place + 1]] == OPTIMIZER:
-                    skipping = given
-                    continue
-                number = renamed[given] = call
-                call += 1
-            kept.append(kind)
-            numbers.append(number)
-        self._copy(fresh, renamed)
+        kinds, arguments = self.kinds[self.step : self.optimizer], self.arguments[self.step : self.optimizer]
+        making = -1
+        for place in range(self.optimizer, len(self.kinds)):
+            kind, given = self.kinds[place], self.arguments[place]
+            if kind == "c" and self._makes_state(place + 1):
+                making = given
+            if making < 0:
+                kinds.append(kind)
+                arguments.append(given)
+            elif kind == "e" and given == making:
+                making = -1
+        return kinds, arguments
 
-    def _copy(self, blocks: dict[int, int], calls: dict[int, int]) -> None:
-        """Blocks and calls once more, in the order of their new numbers."""
-        for numbers in (self.sizes, self.categories, self.block_modules):
-            numbers += [numbers[block] for block in blocks]
-        self.labels += [self.labels[block] for block in blocks]
-        self.block_calls += [calls.get(call, call) for call in (self.block_calls[block] for block in blocks)]
-        self.calls += [self.calls[call] for call in calls]
+    def _makes_state(self, place: int) -> bool:
+        return self.kinds[place] == "a" and self.categories[self.arguments[place]] == OPTIMIZER
 
     def trace(
         self, gpu: str, steps: int, world_size: int = 1, groups: tuple[tuple[int, ...], ...] = ()
     ) -> Trace:
-        """The record as a value."""
+        """The record as a value: of the first step alone, or of the steady one behind it too."""
+        marks, kinds, arguments = list(self.marks), self.kinds, self.arguments
+        if steps > 1:
+            again, given = self.steady()
+            kinds, arguments = [*kinds, "m", *again], [*arguments, len(marks), *given]
+            marks.append("step 1")
         return Trace(
             format=FORMAT,
             torch=TORCH,
@@ -203,9 +187,9 @@ class Tape:
             operations=tuple(self.operation_values),
             calls=tuple(starmap(Call, self.calls)),
             blocks=tuple(map(Block, self.sizes, self.categories, self.block_calls)),
-            marks=tuple(self.marks),
-            kinds="".join(self.kinds),
-            arguments=tuple(self.arguments),
+            marks=tuple(marks),
+            kinds="".join(kinds),
+            arguments=tuple(arguments),
             world_size=world_size,
             groups=groups,
         )
