@@ -42,7 +42,7 @@ class Bench:
     """See the module."""
 
     folder: Path
-    seconds: float = 120.0
+    seconds: float = 400.0
     """How long anything may take."""
     run_id: int = 1
     _store: Store | None = field(default=None, repr=False)

@@ -21,7 +21,7 @@ def disk_full(bench: Bench, outcome: Outcome, chance: random.Random) -> None:
     fill(bench.folder / "ckpt")
     kept = newest_whole(bench)
     bench.wait(
-        "a save that failed", lambda: _has_said(bench, 1, "No space left") or newest_whole(bench) != kept, 20
+        "a save that failed", lambda: _has_said(bench, 1, "No space left") or newest_whole(bench) != kept
     )
     kept = newest_whole(bench)
     before = len(bench.steps_of(1))
@@ -37,7 +37,7 @@ def disk_full_fatal(bench: Bench, outcome: Outcome, chance: random.Random) -> No
     bench.wait("a checkpoint", lambda: len(bench.checkpoints()) >= 1)
     time.sleep(chance.uniform(0.0, 1.0))
     fill(bench.folder / "ckpt")
-    bench.wait("the end of attempt 1", lambda: _is_over(bench, 1), 60)
+    bench.wait("the end of attempt 1", lambda: _is_over(bench, 1))
     outcome.injuries.append(
         Injury(
             kind="disk-full-fatal",

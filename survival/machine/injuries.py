@@ -191,7 +191,7 @@ def _leak(bench: Bench, attempt: int) -> float:
     ]
     switch.touch()
     try:
-        bench.wait("an OOM kill", lambda: not any(one.is_alive for one in trainers), 30.0)
+        bench.wait("an OOM kill", lambda: not any(one.is_alive for one in trainers))
     finally:
         switch.unlink()
     return time.time()

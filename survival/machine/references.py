@@ -59,7 +59,7 @@ def _make(script: str, env: Mapping[str, str], world: int, python: str) -> Refer
             for rank in range(world)
         ]  # fmt: skip
         for process in processes:
-            if process.wait(300) != 0:
+            if process.wait(900) != 0:
                 raise RuntimeError(f"the undisturbed {script} failed: exit code {process.returncode}")
         losses = {
             line.step: line.loss for line in bench.journal() if line.step is not None and line.rank == 0

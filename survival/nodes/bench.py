@@ -42,7 +42,7 @@ class NodesBench(Bench):
     name: str = "survivor"
     is_spot: bool = False
     """Whether both nodes are spot capacity for the time of this case."""
-    seconds: float = 240.0
+    seconds: float = 600.0
     _restoring: list[Callable[[], object]] = field(default_factory=list, repr=False)
 
     # -- setting up
@@ -176,13 +176,13 @@ class NodesBench(Bench):
 
     def kubectl(self, *words: str, check: bool = True) -> str:
         command = [str(self.sandbox.binary("kubectl")), "--kubeconfig", str(self.sandbox.kubeconfig), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         if check and done.returncode != 0:
             raise NotSeenError(f"kubectl {words[0]}: {done.stderr.strip()}")
         return done.stdout
 
-    def wait_node(self, name: str, is_so: Callable[[Object], bool], seconds: float = 90.0) -> None:
-        self.wait(f"node {name}", lambda: is_so(self.sandbox.api.get(f"/api/v1/nodes/{name}")), seconds)
+    def wait_node(self, name: str, is_so: Callable[[Object], bool]) -> None:
+        self.wait(f"node {name}", lambda: is_so(self.sandbox.api.get(f"/api/v1/nodes/{name}")))
 
     def evict(self, pod: str) -> None:
         """Ask the API server to evict a pod, as a drain does."""

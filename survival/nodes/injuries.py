@@ -45,7 +45,7 @@ def drain(bench: NodesBench, attempt: int, chance: random.Random) -> Injury:  # 
     """An administrator empties the node; the pod gets its grace period."""
     node = bench.node_of(attempt).name
     when = time.time()
-    bench.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
+    bench.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=240s")
     bench.later(lambda: bench.kubectl("uncordon", node))
     return Injury(
         kind="drain", attempt=attempt, when=when, codes=frozenset(("PRE-03",)), has_notice=True,
@@ -62,7 +62,7 @@ def preemption(bench: NodesBench, attempt: int, chance: random.Random) -> Injury
     allocatable = api.get(f"/api/v1/nodes/{node}")["status"]["allocatable"]
     api.create(_important(name, bench.namespace, node, allocatable["cpu"]))
     path = f"/api/v1/namespaces/{bench.namespace}/pods/{name}"
-    bench.wait("the important pod on its node", lambda: bool(api.get(path)["spec"].get("nodeName")), 60)
+    bench.wait("the important pod on its node", lambda: bool(api.get(path)["spec"].get("nodeName")))
     bench.later(lambda: bench.kubectl("delete", "pod", "-n", bench.namespace, name, "--force", check=False))
     bench.later(lambda: bench.kubectl("delete", "priorityclass", name, check=False))
     return Injury(
@@ -80,7 +80,7 @@ def eviction(bench: NodesBench, attempt: int, chance: random.Random) -> Injury: 
     threshold = summary["node"]["memory"]["availableBytes"] + 512 * 2**20
     bench.later(lambda: realnode.reconfigure(bench.sandbox, node, {}))
     realnode.reconfigure(bench.sandbox, node, {"evictionHard": {"memory.available": str(threshold)}})
-    bench.wait("an eviction", lambda: _is_over(bench, name), 60)
+    bench.wait("an eviction", lambda: _is_over(bench, name))
     return Injury(
         kind="eviction", attempt=attempt, when=when, codes=frozenset(("MEM-03",)),
         causes=frozenset(("eviction",)),

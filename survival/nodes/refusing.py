@@ -62,14 +62,14 @@ def two_jobs_never_deadlock(bench: NodesBench, outcome: Outcome) -> None:
         spec = {
             "command": ["python3", "gang.py"], "nodes": 2, "framework": "other", "memory": "96Mi", "cpu": "1.2",
             "train": {"steps": 60}, "checkpoints": {"to": "pvc/ckpt", "every": "1s", "grace": "5s"},
-            "retries": FORGIVING, "maxWait": "120s",
+            "retries": FORGIVING, "maxWait": "900s",
         }  # fmt: skip
         documents.append(
             bench.write(spec, {"STEPS": "60", "PAUSE": "0.03", "JOURNAL": f"/checkpoints/{name}"}, "gang.py")
         )
     for document in documents:
         bench.start(document)
-    bench.wait("both runs to end", lambda: not any(run.is_active for run in bench.store.runs()), 300)
+    bench.wait("both runs to end", lambda: not any(run.is_active for run in bench.store.runs()))
     ends = {run.name: (run.state, run.why) for run in bench.store.runs()}
     for name, (state, why) in ends.items():
         if state != "finished":
@@ -82,7 +82,7 @@ def one_document_at_any_size(bench: NodesBench, outcome: Outcome) -> None:
         bench.name = f"sized-{nodes * gpus}"
         document = _sized(bench, nodes, gpus)
         bench.start(document, "--no-preflight")  # simulated pods answer nothing
-        bench.wait(f"{nodes} placed pods", lambda nodes=nodes: len(_placed(bench)) == nodes, 90)  # type: ignore[misc]
+        bench.wait(f"{nodes} placed pods", lambda nodes=nodes: len(_placed(bench)) == nodes)  # type: ignore[misc]
         asked = {_gpus(pod) for pod in _placed(bench)}
         if asked != {gpus}:
             outcome.wrong.append(f"{nodes * gpus} GPUs: pods ask for {asked}")

@@ -59,7 +59,7 @@ def meet():
     if COMM is not None:
         return []
     if RANK:
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + 300
         while True:
             try:
                 peer = socket.create_connection(MASTER, timeout=60)
@@ -71,7 +71,7 @@ def meet():
                 time.sleep(0.1)
     found = {}
     with socket.create_server(("", MASTER[1])) as door:
-        door.settimeout(60)
+        door.settimeout(300)
         while len(found) < WORLD - 1:
             peer, _ = door.accept()
             found[struct.unpack("!i", receive(peer, 4))[0]] = peer

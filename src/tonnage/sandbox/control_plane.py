@@ -22,7 +22,8 @@ SERVICE_RANGE = "10.96.0.0/16"
 SERVICE_ADDRESS = "10.96.0.1"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 PORTS = ("etcd", "etcd-peer", "apiserver", "kcm", "scheduler", "kwok")
-READY_SECONDS = 90
+READY_SECONDS = 240
+"""Usually three; a machine busy with other things takes very much longer, and a part that ends is seen at once."""
 # They would make, adopt, evict or remove pods of a twin, which must stay as it was saved.
 _RESTING_IN_A_TWIN = (
     "cronjob-controller",

@@ -28,7 +28,7 @@ from tonnage.sandbox.state import Sandbox
 from tonnage.units import parse_quantity
 
 BOOT = Path(__file__).with_name("boot.sh")
-READY_SECONDS = 90.0
+READY_SECONDS = 240.0
 _PROGRAMS = ("kubelet", "kube-proxy", "coredns")
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

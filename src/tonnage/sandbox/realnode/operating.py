@@ -23,7 +23,7 @@ from tonnage.sandbox.realnode.booting import boot, node_called, wait_until_ready
 from tonnage.sandbox.realnode.layout import RealNode
 from tonnage.sandbox.state import Sandbox
 
-_RESTART_SECONDS = 30.0
+_RESTART_SECONDS = 120.0
 
 
 def crash(node: RealNode) -> None:
