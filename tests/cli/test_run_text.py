@@ -93,3 +93,10 @@ def test_the_list_shows_only_columns_that_say_something() -> None:
     assert row.split()[:2] == ["llama-8b-sft", "running"]
     lost = listed([line_of(a_view(is_supervised=False), NOW)], numbered=True)[1]
     assert "llama-8b-sft#1" in lost
+
+
+def test_what_has_ended_is_not_said_to_grow_and_what_has_not_begun_has_no_number() -> None:
+    assert "growing" in "\n".join(live_lines(a_view(), NOW))
+    assert "growing" not in "\n".join(live_lines(a_view(state="ended"), NOW))
+    begun = live_lines(a_view(state="starting", attempt=0, step=None, memory=None, gpu_memory=None), NOW)
+    assert begun[1] == "  starting   2 h"

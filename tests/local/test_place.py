@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,3 +189,13 @@ def _removed(name: str) -> bool:
     for folder in Path("/sys/fs/cgroup").glob(f"*/{name}"):
         folder.rmdir()
     return True
+
+
+def test_a_command_whose_limit_could_not_be_set_up_is_not_started(tmp_path: Path) -> None:
+    """Whatever fails between making the process and letting it go (here: writing who it is) lets nothing through."""
+    told = {"argv": ["touch", str(tmp_path / "ran")], "env": dict(os.environ), "cwd": str(tmp_path)}
+    (tmp_path / "start.json").write_text(json.dumps({**told, "cgroup": "none", "graceSeconds": 1}))
+    (tmp_path / "shim.json").mkdir()
+    subprocess.run([sys.executable, "-m", "tonnage.local.shim", str(tmp_path)], check=True)
+    assert json.loads((tmp_path / "exit.json").read_text())["reason"] == "StartError"
+    assert not (tmp_path / "ran").exists()

@@ -69,6 +69,8 @@ def test_out_of_memory_does_what_the_document_says(
 
 def test_a_stop_is_told_in_two_lines_and_resumed_from_what_was_saved(bench: Bench) -> None:
     assert bench.tonnage("run", str(bench.write("long", steps=400, PAUSE=0.05)), "--detach").returncode == 0
+    again = bench.tonnage("run", str(bench.folder / "long.yaml"))
+    assert (again.returncode, again.stdout, "RUN-101" in again.stderr) == (1, "", True)
     stopped = bench.tonnage("stop", "long")
     assert stopped.stdout.startswith("long: stopped, stopped by its owner: ")
     asked, over = bench.told("long")
@@ -85,6 +87,7 @@ def test_a_stop_is_told_in_two_lines_and_resumed_from_what_was_saved(bench: Benc
         ("command: no-such-program train.py", "RUN-113"),
         ("code: nowhere", "CODE-001"),
         ("memory: 900Ti", "RUN-104"),
+        ("memory: 8Mi", "RUN-114"),
     ],
 )
 def test_what_could_not_start_is_refused_and_leaves_no_run(bench: Bench, line: str, code: str) -> None:
@@ -106,6 +109,8 @@ def test_everything_it_printed_is_followed_to_the_last_line(bench: Bench) -> Non
     assert followed.stdout.splitlines()[-1] == "all steps made"
     wrong = bench.tonnage("logs", "quick", "--attempt", "7")
     assert (wrong.returncode, "RUN-107" in wrong.stderr) == (1, True)
+    wrong = bench.tonnage("logs", "quick", "--node", "1")
+    assert (wrong.returncode, "RUN-108" in wrong.stderr) == (1, True)
 
 
 def test_a_home_that_cannot_be_written_is_said_first(bench: Bench) -> None:

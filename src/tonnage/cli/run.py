@@ -54,7 +54,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         tonnage run run.yaml --on prod    on a cluster
         tonnage run run.yaml --probe 50   fifty steps, then the memory to ask for
     """
+    from tonnage.cli.run_opening import open_store
     from tonnage.cli.run_planning import plan_run, refuse_what_cannot_run
+    from tonnage.running.history import HERE
 
     if output == "yaml" and not dry_run:
         raise click.UsageError("-o yaml goes with --dry-run")
@@ -64,6 +66,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
         return show_dry_run(planned, output)
     refuse_what_cannot_run(planned)
+    store = open_store()
+    store.refuse_taken(planned.run.metadata.name, planned.on or HERE)
     if output == "text":
         click.echo("\n".join([*planned.lines(), *planned.advice()]))
     if not _agreed(planned, yes):
@@ -74,7 +78,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
         planned = bring_code(planned)
         planned = planned if no_preflight else check_before(planned)
-    return _start(planned, detach=detach, output=output)
+    return _start(planned, store, detach=detach, output=output)
 
 
 def _agreed(planned: Planned, yes: bool) -> bool:
@@ -91,12 +95,10 @@ def _agreed(planned: Planned, yes: bool) -> bool:
     raise UsageError(Problem(code="RUN-102", what=what, hint="add --yes to start without asking"))
 
 
-def _start(planned: Planned, *, detach: bool, output: str) -> int:
+def _start(planned: Planned, store: Store, *, detach: bool, output: str) -> int:
     from tonnage.cli.following import follow
-    from tonnage.cli.run_opening import open_store
     from tonnage.cli.run_starting import start
 
-    store = open_store()
     record = start(planned, store)
     if detach:
         _say_started(store, record, output)

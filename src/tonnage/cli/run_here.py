@@ -11,11 +11,16 @@ import sys
 from typing import TYPE_CHECKING
 
 from tonnage.errors import Problem, RefusedError
+from tonnage.units import format_bytes
 
 if TYPE_CHECKING:
     from tonnage.cli.run_planning import Planned
     from tonnage.local.starting import Node
     from tonnage.store.store import Store
+
+
+LEAST_MEMORY = 32 * 2**20
+"""The agent lives behind the same limit and holds up to 20 MB (docs/agent.md)."""
 
 
 def rehearsed(planned: Planned) -> list[Node]:
@@ -49,6 +54,12 @@ def rehearsed(planned: Planned) -> list[Node]:
 def refuse_what_cannot_start(planned: Planned) -> None:
     """The command, its folder and its secrets are there, or it is said what is not."""
     for node in rehearsed(planned)[:1]:
+        if node.memory is not None and node.memory < LEAST_MEMORY:
+            what = (
+                f"{format_bytes(node.memory)} of memory: the agent that watches it takes nearly all of that"
+            )
+            hint = f"ask for at least memory: {LEAST_MEMORY // 2**20}Mi"
+            raise RefusedError(Problem(code="RUN-114", what=what, where="spec.memory", hint=hint))
         if not node.cwd.is_dir():
             what = f"there is no folder {node.cwd}"
             hint = "code names the folder the command runs in, relative to the document"

@@ -31,6 +31,7 @@ def show_logs(
     """Print them; with `go_on` until the run is over, or the named attempt is."""
     from tonnage.errors import Problem, RefusedError
     from tonnage.running.port import TailedPlace
+    from tonnage.supervising.opening import run_of
 
     record = store.run(run_id)
     number = attempt or (record.current.number if record.current else 0)
@@ -40,6 +41,10 @@ def show_logs(
     if attempt is not None and attempt > len(record.attempts):
         what = f"{record.name} has had {_counted(len(record.attempts))}, not {attempt}"
         raise RefusedError(Problem(code="RUN-107", what=what, hint="without --attempt the last one is shown"))
+    nodes = run_of(record).spec.nodes.low
+    if node is not None and node >= nodes:
+        what = f"{record.name} has {'1 node' if nodes == 1 else f'{nodes} nodes'}, counted from 0; there is no {node}"
+        raise RefusedError(Problem(code="RUN-108", what=what, hint="without --node all are shown"))
     reader = _Tail(place, node) if isinstance(place, TailedPlace) else _Whole(place, node)
     _print(reader.first(number, tail))
     while go_on:

@@ -35,7 +35,9 @@ def planned_lines(plan: Plan) -> list[str]:
         facts.append(f"{gib(plan.memory.estimate.required)} of {gib(plan.memory.usable)} per GPU")
     for need in plan.needs:
         if need.name == "memory" and need.granted is not None:
-            facts.append(f"RAM {format_bytes(need.granted)}")
+            run = plan.workload.run
+            each = " per node" if run is not None and run.spec.nodes.low > 1 else ""
+            facts.append(f"RAM {format_bytes(need.granted)}{each}")
     if plan.cost.per_hour is not None:
         facts.append(f"{about_dollars(plan.cost.per_hour)} per hour")
     if plan.pace.total is not None:
@@ -113,7 +115,8 @@ def _flowing(parts: list[str], gap: str = "   ") -> list[str]:
 def _standing(view: RunView, now: dt.datetime) -> list[str]:
     if view.step is None:
         held = f": held by {view.held_by}" if view.held_by else ""
-        return [f"{view.state}{held}", f"attempt {view.attempt}", format_age(now - view.created)]
+        attempt = [f"attempt {view.attempt}"] if view.attempt else []
+        return [f"{view.state}{held}", *attempt, format_age(now - view.created)]
     parts = [f"step {view.step:,}" + (f" / {view.total:,}" if view.total else "")]
     if view.loss is not None:
         parts.append(f"loss {view.loss:.4g}")
@@ -159,7 +162,7 @@ def _of(memory: MemoryView) -> str:
 
 
 def _trend(memory: MemoryView, view: RunView, now: dt.datetime) -> str:
-    if memory.growth_per_hour is None:
+    if memory.growth_per_hour is None or view.state != "running":
         return ""
     if memory.growth_per_hour <= 0:
         return "steady"

@@ -74,8 +74,9 @@ def _start(folder: NodeFolder, wanted: dict[str, Any]) -> Held:
     try:
         with folder.output.open("ab", buffering=0) as output:
             process = subprocess.Popen(
-                # The gate holds the command back until it is behind its limit.
-                ["/bin/sh", "-c", 'read -r _ <&"$0"; exec "$@"', str(gate_read), *wanted["argv"]],
+                # The gate holds the command back until it is behind its limit; a gate that closes unopened (its
+                # holder was killed, a disk is full) lets nothing through.
+                ["/bin/sh", "-c", 'read -r _ <&"$0" && exec "$@"', str(gate_read), *wanted["argv"]],
                 env={**wanted["env"], **watched}, cwd=wanted["cwd"], stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True, pass_fds=[gate_read],
             )  # fmt: skip

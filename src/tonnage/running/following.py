@@ -5,13 +5,14 @@ from __future__ import annotations
 from tonnage.figures import dollars, duration
 from tonnage.running import wording
 from tonnage.running.actions import Action, Finish, GiveUp, Launch, Suspend
-from tonnage.running.attempts import Attempt, Ending
+from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.backoff import start_after
 from tonnage.running.budgets import is_spent
 from tonnage.running.observing import Situation
 from tonnage.running.policies import Policies
 from tonnage.running.remedies import Cure, remedy_for
 from tonnage.running.watching import is_over_budget, is_past_deadline
+from tonnage.units import format_bytes
 
 OUT_OF_TRIES, NOT_RETRIED, OUT_OF_TIME, OUT_OF_MONEY = "RUN-001", "RUN-002", "RUN-003", "RUN-004"
 
@@ -102,10 +103,18 @@ def _out_of_tries(situation: Situation, policies: Policies, ending: Ending) -> G
     brief = f"{wording.cause(ending)} again, after it was forgiven {times}"
     return GiveUp(
         why=f"{brief}: {ending.summary}".rstrip(": "),
-        hint=f"raise retries.{wording.field_of(cause)} in the document, or {resume}",
+        hint=f"{_more(situation, cause)}, or {resume}",
         code=OUT_OF_TRIES,
         brief=brief,
     )
+
+
+def _more(situation: Situation, cause: Cause) -> str:
+    """What to change after a cause was forgiven as often as it may be: for memory a start with enough of it."""
+    tried = situation.attempts[-1].size.memory
+    if cause == "host_oom" and tried is not None:
+        return f"ask for more than {format_bytes(tried)} of memory in the document and run it anew"
+    return f"raise retries.{wording.field_of(cause)} in the document"
 
 
 def _resume(situation: Situation, ending: Ending | None = None) -> str:

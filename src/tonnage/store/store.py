@@ -53,6 +53,11 @@ class Store:
             raise _is_taken(name, "or give this one another metadata.name") from None
         return self.run(int(str(id_)))
 
+    def refuse_taken(self, name: str, place: str) -> None:
+        """Refuse a name that an active run has at this place, before anything is asked or made."""
+        if self._runs("WHERE name = ? AND place = ? AND state = 'active'", (name, place)):
+            raise _is_taken(name, "or give this one another metadata.name")
+
     def run(self, id_: int) -> RunRecord:
         """One run by its number, which must exist."""
         return next(iter(self._runs("WHERE id = ?", (id_,))))

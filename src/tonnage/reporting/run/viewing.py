@@ -203,7 +203,8 @@ def _memory(
         peak=now.peak,
         growth_per_hour=None if growth is None else round(growth * 3600),
         limit_in_seconds=left,
-        course=tuple(value for _, value in course[-COURSE_POINTS:]),
+        # History is written in chunks; what is held now is its newest point.
+        course=(*(value for _, value in course), now.usage)[-COURSE_POINTS:],
     )
 
 
