@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from plan_builders import (
@@ -20,8 +22,16 @@ from plan_builders import (
 )
 
 from tonnage.cluster.objects import PersistentVolumeClaim
+from tonnage.planning.answers import Plan
 from tonnage.planning.plan import make_plan
 from tonnage.planning.workload import DiesWith, Durability
+from tonnage.planning.workload.of_run import workload_of_run
+from tonnage.reporting.plan import view_plan
+from tonnage.reporting.plan.rows import rows
+
+
+def shown(plan: Plan) -> list[str]:
+    return [line for part in rows(view_plan(plan)) for row in part for line in row.lines]
 
 
 def test_hours_and_dollars_to_the_end_carry_the_interval() -> None:
@@ -93,6 +103,44 @@ def test_checkpoints_that_die_with_pod_or_node_are_refused(dies: DiesWith) -> No
 
     assert plan.risk.is_refused
     assert f"die with the {dies.value}" in plan.verdict.changes[0].why
+
+
+def lost(**fields: Any) -> Plan:
+    """A manifest whose checkpoints die with its pod, on nodes that cost eighty dollars an hour."""
+    workload = a_workload(checkpoints=Durability("emptyDir", DiesWith.POD, "gone"), **fields)
+    return make_plan(workload, sources(), snapshot=a_snapshot(priced("8xh100=2", 80)))
+
+
+def test_a_manifest_without_an_end_is_refused_with_the_price_of_each_hour() -> None:
+    plan = lost()
+
+    assert plan.risk.is_refused
+    assert (plan.risk.late_death, plan.risk.late_death_per_hour) == (None, 72_000_000)
+    assert "a death at 90 % costs $72 for each hour it was to last" in plan.verdict.changes[0].why
+    assert any("all of it: a death at 90 % costs $72" in line for line in shown(plan))
+
+
+def test_a_manifest_with_a_deadline_is_refused_with_the_price_of_nine_tenths_of_it() -> None:
+    plan = lost(deadline_seconds=10 * 3600)
+
+    assert plan.risk.late_death == 720_000_000
+    assert "a death at 90 % of its deadline costs $720" in plan.verdict.changes[0].why
+
+
+def test_without_a_price_nine_tenths_of_the_work_are_named() -> None:
+    workload = a_workload(checkpoints=Durability("emptyDir", DiesWith.POD, "gone"))
+    plan = make_plan(workload, sources(), snapshot=a_snapshot())
+
+    assert "loses 90 % of the work" in plan.verdict.changes[0].why
+
+
+def test_that_a_run_keeps_nothing_is_at_risk_and_not_unknown() -> None:
+    run = a_run(gpus="8 x h100", image="a:1", command="x", train={"microBatch": 4, "steps": 10})
+    workload = workload_of_run(run)
+    plan = make_plan(workload, sources(AnEstimator()), snapshot=a_snapshot())
+
+    assert "checkpoints" not in [item.what for item in plan.unknown]
+    assert any(line.startswith("all of it, there are no checkpoints") for line in shown(plan))
 
 
 def test_losing_work_can_be_accepted() -> None:

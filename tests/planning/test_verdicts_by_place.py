@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plan_builders import (
     GPU,
     AnEstimator,
@@ -18,6 +20,7 @@ from plan_builders import (
     train,
 )
 
+from tonnage.planning.answers import Plan
 from tonnage.planning.plan import make_plan
 
 
@@ -90,15 +93,76 @@ def test_a_quota_smaller_than_the_gang_never_lets_it_in() -> None:
     assert plan.verdict.reasons == (f"quota wall: you ask 16 of requests.{GPU}, the wall is 12",)
 
 
-def test_a_limit_range_refuses_in_the_api_servers_words() -> None:
+def by_range(memory: str = "1536Mi", run: bool = False, **more: Any) -> Plan:
+    """A pod with a memory limit where a limit range and a quota stand."""
+    quota = a_quota({"limits.memory": "64Gi", "requests.nvidia.com/gpu": "16"}, {"limits.memory": "2Gi"})
+    item = {"max": {"memory": "1Gi"}, **more}
+    return make_plan(
+        a_workload(pod=a_pod(8, memory=memory), run=train() if run else None),
+        sources(AnEstimator()) if run else sources(),
+        snapshot=a_snapshot("8xh100=6", limit_ranges=(a_limit_range(**item),), quotas=(quota,)),
+    )
+
+
+def test_a_limit_range_is_named_with_amounts_that_people_read() -> None:
+    (wall,) = [wall for wall in by_range().walls if wall.kind == "limit range"]
+
+    assert (wall.name, wall.resource, wall.standing) == ("range", "memory", "never")
+    assert wall.text == (
+        "limit range range: a container has at most 1 GiB of memory, and this one's limit is 1.5 GiB"
+    )
+    assert (wall.asked, wall.hard) == ("1536Mi", "1Gi")
+
+
+def test_what_is_refused_by_a_limit_range_is_still_counted_by_quotas_and_has_its_class() -> None:
+    plan = by_range(default={"cpu": "4"}, defaultRequest={"cpu": "2"})
+
+    quotas = {wall.resource: wall.text for wall in plan.walls if wall.kind == "quota"}
+    assert quotas["limits.memory"] == "quota wall: limits.memory 3.5 GiB of 64 GiB with this run"
+    assert "requests.nvidia.com/gpu" in quotas
+    assert plan.risk.qos == "Burstable"  # the limit range gives it a cpu limit above its request
+    assert any(value.field.endswith("limits.cpu") and value.value == "4" for value in plan.effective)
+
+
+def test_every_wall_of_a_limit_range_is_told_once() -> None:
+    texts = [wall.text for wall in by_range(min={"cpu": "1"}, max={"memory": "1Gi", "cpu": "2"}).walls]
+
+    assert len(texts) == len(set(texts))
+    assert (
+        sum(text.startswith("limit range range: ") for text in texts) == 1
+    )  # its maximum is the default too
+
+
+def test_a_ratio_and_a_missing_limit_are_said_in_words() -> None:
+    ratio = by_range("1Gi", max={}, maxLimitRequestRatio={"cpu": "2"})
+    least = by_range("1Gi", max={}, min={"memory": "2Gi"})
+
+    assert [wall.text for wall in ratio.walls if wall.kind == "limit range"] == [
+        "limit range range: the cpu limit of a container may be at most 2 times its request, "
+        "and cannot be told without both"
+    ]
+    assert [wall.text for wall in least.walls if wall.kind == "limit range"] == [
+        "limit range range: a container has at least 2 GiB of memory, and this one's request is 1 GiB"
+    ]
+
+
+def test_what_a_limit_range_allows_is_the_change_where_it_may_be_enough() -> None:
+    plan = by_range()
+
+    assert plan.verdict.kind == "fits if"
+    assert changes(plan) == ["limits: {memory: 1Gi}"]
+    assert "whether that is enough is not known" in plan.verdict.changes[0].effect
+
+
+def test_where_a_limit_range_allows_less_than_is_needed_nothing_helps() -> None:
     plan = make_plan(
-        a_workload(pod=a_pod(8, memory="2Ti")),
-        sources(),
-        snapshot=a_snapshot("8xh100=6", limit_ranges=(a_limit_range(max={"memory": "1Ti"}),)),
+        a_workload(pod=a_pod(8, memory="1536Mi"), run=train()),
+        sources(AnEstimator(), memory=1400 * 2**20),
+        snapshot=a_snapshot("8xh100=6", limit_ranges=(a_limit_range(max={"memory": "1Gi"}),)),
     )
 
     assert plan.verdict.kind == "cannot fit"
-    assert "maximum memory usage per Container is 1Ti" in " ".join(plan.verdict.reasons)
+    assert "at most 1 GiB of memory" in plan.verdict.reasons[0]
 
 
 def test_quotas_of_other_namespaces_do_not_matter() -> None:

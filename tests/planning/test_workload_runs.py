@@ -174,7 +174,7 @@ def test_a_run_that_may_grow_is_planned_at_its_smallest_and_says_so() -> None:
 
 
 def test_what_a_run_does_not_say_is_unknown() -> None:
-    assert {item.what for item in a_run().unknown} == {"model", "steps", "checkpoints"}
+    assert {item.what for item in a_run().unknown} == {"model", "steps"}
     full = a_run(model={"shape": "llama-3-8b"}, train={"steps": 5}, checkpoints="pvc/x")
     assert full.unknown == ()
 

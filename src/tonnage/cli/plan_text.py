@@ -106,7 +106,7 @@ def _alternative(label: str, other: AlternativeView) -> list[str]:
     changes = ", ".join(change.what for change in other.changes) or "as it is"
     facts = [f"{gib(other.required)} of {gib(other.usable)}{more_time(other.slower)}"]
     if other.step_seconds is not None:
-        facts.append(f"{about_time(other.step_seconds)} per step")
+        facts.append(f"{about_time(other.step_seconds.p50)} per step")
     if other.per_step is not None:
         facts.append(f"{about_dollars(other.per_step * 1000)} per 1,000 steps")
     return _row(Row(f"  {label}" if label == "chosen" else label, (changes, ", ".join(facts))))

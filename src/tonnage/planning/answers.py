@@ -247,7 +247,11 @@ class Risk:
     checkpoint_bytes: int | None
     at_risk: int | None
     late_death: int | None
-    """Micro-dollars of a death at nine tenths, where nothing survives."""
+    """Micro-dollars of a death at nine tenths, where nothing survives and the end, or a deadline, is known."""
+    late_death_per_hour: int | None
+    """The same for each hour it was to last, where neither is."""
+    is_by_deadline: bool
+    """Whether nine tenths are those of the deadline, because nobody knows the end."""
     qos: str
     exposure: str
     """What the QoS class means under memory pressure."""
@@ -278,6 +282,8 @@ class Alternative:
     rate: int | None
     changes: tuple[Change, ...]
     slower: float | None = None
+    step: Interval | None = None
+    """Seconds of one step, with the 80 % interval; `seconds` is its middle."""
 
     @property
     def cost_per_step(self) -> float | None:

@@ -14,6 +14,7 @@ from tonnage.planning.changing import (
     knob_text,
     parallel_document,
 )
+from tonnage.planning.estimating import StepEstimator
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.explaining import Turn, steps_between, untouched
 from tonnage.planning.solver.judging import Outcome, Remembering
@@ -54,9 +55,9 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
     turns = steps_between(space.base, best.setup, scales_of(situation, care="always"))
     left = [] if estimator.mode == "exact" else untouched(space, best.setup, judge)
     return Fit(
-        chosen=_alternative(best, space.base, judge),
+        chosen=_alternative(best, space.base, judge, estimator),
         steps=tuple(_step(turn) for turn in turns),
-        runners_up=tuple(_alternative(one, space.base, judge) for one in solution.runners_up),
+        runners_up=tuple(_alternative(one, space.base, judge, estimator) for one in solution.runners_up),
         left=tuple(_step(turn) for turn in left),
         fixed=space.fixed,
         considered=solution.considered,
@@ -65,7 +66,7 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
     )
 
 
-def _alternative(outcome: Outcome, base: Setup, judge: Remembering) -> Alternative:
+def _alternative(outcome: Outcome, base: Setup, judge: Remembering, estimator: StepEstimator) -> Alternative:
     before = judge.seconds(base)
     slower = None
     if before and outcome.seconds is not None:
@@ -82,6 +83,7 @@ def _alternative(outcome: Outcome, base: Setup, judge: Remembering) -> Alternati
         rate=outcome.rate,
         changes=changes,
         slower=slower,
+        step=None if outcome.seconds is None else estimator.seconds(outcome.setup),
     )
 
 

@@ -1,4 +1,5 @@
-"""Walls that the document itself can get past: a limit that was left out, fewer nodes than a quota allows.
+"""Walls that the document itself can get past: a limit that was left out, or is above what a container may have;
+fewer nodes than a quota allows.
 
 Each is tried: the changed pods are asked about again, and on fewer nodes the step must still divide and fit.
 """
@@ -13,11 +14,13 @@ from tonnage.planning.admitting import NO_CLUSTER
 from tonnage.planning.answers import Change, Edit
 from tonnage.planning.choosing import usable_bytes
 from tonnage.planning.estimating import CannotEstimate
+from tonnage.planning.needing import RESOURCES
 from tonnage.planning.placing import Wanted
 from tonnage.planning.recipes import Incomplete, recipe_of
 from tonnage.planning.situation import Situation
 from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.walls import Wall, ask_namespace
+from tonnage.units import parse_quantity
 
 _NEEDS_LIMIT = "non overcommitable"
 
@@ -28,6 +31,8 @@ def changes_for_wall(wall: Wall, situation: Situation) -> tuple[Change, ...]:
         found = _with_limits(wall, situation)
     elif wall.kind == "quota":
         found = _within_quota(wall, situation)
+    elif wall.kind == "limit range":
+        found = _within_range(wall, situation)
     else:
         found = None
     return () if found is None else (found,)
@@ -70,6 +75,28 @@ def _with_limits(wall: Wall, situation: Situation) -> Change | None:
         effect="the request follows from it",
         why="devices are asked for by their limit, and only a request is given",
         answers=f"limits of {role.name}",
+    )
+
+
+def _within_range(wall: Wall, situation: Situation) -> Change | None:
+    """As much as a limit range lets one container have, where no more is needed."""
+    name = next((name for name, resource in RESOURCES.items() if resource == wall.resource), None)
+    is_above = bool(wall.asked) and parse_quantity(wall.asked) > parse_quantity(wall.hard)
+    if name is None or not is_above:
+        return None
+    needed = next((need.needed for need in situation.plan.needs if need.name == name), None)
+    bound = parse_quantity(wall.hard)
+    if needed is not None and needed > (bound.milli() if name == "cpu" else bound.value()):
+        return None
+    is_ours = situation.plan.workload.run is not None
+    known = "no more is needed" if needed is not None else "whether that is enough is not known"
+    return Change(
+        what=f"{name}: {wall.hard}" if is_ours else f"limits: {{{wall.resource}: {wall.hard}}}",
+        effect=f"as much as limit range {wall.name} allows; {known}",
+        field=name if is_ours else "",
+        value=wall.hard,
+        why=wall.text,
+        answers=f"limit range {wall.resource}",
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tonnage.cluster.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 from tonnage.cost.price import Price
 from tonnage.cost.running import Span, price_of_death, work_at_risk
+from tonnage.figures import about_dollars
 from tonnage.memory.estimate import Interval
 from tonnage.planning.answers import Change, Cost, Pace, Risk
 from tonnage.planning.risking import (
@@ -54,7 +55,9 @@ def risk_of(
         checkpoints=checkpoints if survives else None,
         checkpoint_bytes=checkpoint_bytes,
         at_risk=_at_risk(cost, checkpoints) if survives and not is_unsaid else None,
-        late_death=_late_death(cost) if not survives else None,
+        late_death=None if survives else _late_death(cost),
+        late_death_per_hour=None if survives else _late_death_per_hour(cost),
+        is_by_deadline=not survives and cost.total is None and cost.to_deadline is not None,
         qos=qos,
         exposure=_EXPOSURE.get(qos, ""),
         is_spot=is_spot,
@@ -64,15 +67,13 @@ def risk_of(
     )
 
 
-def change_against_losing(workload: Workload, risk: Risk, late_death: str) -> Change:
+def change_against_losing(workload: Workload, risk: Risk) -> Change:
     """The line that keeps the work."""
-    price = (
-        f": a death at 90 % costs {late_death}" if late_death else ": a death at 90 % loses 90 % of the work"
-    )
+    price = death_text(risk.late_death, risk.late_death_per_hour, is_by_deadline=risk.is_by_deadline)
     if risk.dies_with is None:
-        why = f"no checkpoints on a run of more than an hour{price}"
+        why = f"no checkpoints on a run of more than an hour: {price}"
     else:
-        why = f"checkpoints on {risk.place} die with the {risk.dies_with.value}{price}"
+        why = f"checkpoints on {risk.place} die with the {risk.dies_with.value}: {price}"
     if workload.run is None:
         target = workload.checkpoints
         where = f" at {target.mount}" if target is not None and target.mount else ""
@@ -96,11 +97,34 @@ def _at_risk(cost: Cost, plan: CheckpointPlan | None) -> int | None:
     return most if cost.total is None else min(most, round(cost.total.p90))  # no more than there is
 
 
+def death_text(late: int | None, per_hour: int | None, *, is_by_deadline: bool) -> str:
+    """What a death at nine tenths costs, as far as it is known.
+
+    >>> death_text(None, 43_200_000, is_by_deadline=False)
+    'a death at 90 % costs $43 for each hour it was to last'
+    """
+    if late is not None:
+        return f"a death at 90 %{' of its deadline' if is_by_deadline else ''} costs {about_dollars(late)}"
+    if per_hour is not None:
+        return f"a death at 90 % costs {about_dollars(per_hour)} for each hour it was to last"
+    return "a death at 90 % loses 90 % of the work"
+
+
 def _late_death(cost: Cost) -> int | None:
-    if cost.total is None:
+    if cost.total is not None:
+        total = Span(round(cost.total.p10), round(cost.total.p50), round(cost.total.p90))
+        return price_of_death(total).likely
+    return None if cost.to_deadline is None else price_of_death(_sure(cost.to_deadline)).likely
+
+
+def _late_death_per_hour(cost: Cost) -> int | None:
+    if cost.per_hour is None or cost.total is not None or cost.to_deadline is not None:
         return None
-    total = Span(round(cost.total.p10), round(cost.total.p50), round(cost.total.p90))
-    return price_of_death(total).likely
+    return price_of_death(_sure(cost.per_hour)).likely
+
+
+def _sure(amount: int) -> Span:
+    return Span(amount, amount, amount)
 
 
 def _can_be_lost(target: CheckpointTarget | None, lasts: Interval | None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.figures import about_dollars
 from tonnage.planning.answers import Change, Need, Plan, Verdict
 from tonnage.planning.changing import gib
 from tonnage.planning.protecting import change_against_losing
@@ -67,8 +66,7 @@ def losing_obstacle(plan: Plan) -> list[Obstacle]:
     """Work that can be lost, with the price of losing it."""
     if not plan.risk.is_refused:
         return []
-    late = plan.risk.late_death
-    change = change_against_losing(plan.workload, plan.risk, "" if late is None else about_dollars(late))
+    change = change_against_losing(plan.workload, plan.risk)
     return [Obstacle(change.why, (change,))]
 
 

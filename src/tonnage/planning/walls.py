@@ -11,15 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tonnage.cluster.admission.admitting import Admitted, NamespacePolicies, admit
+from tonnage.cluster.admission.admitting import Admitted, NamespacePolicies, Rejected, admit
+from tonnage.cluster.admission.defaulting import default_limit_range, default_pod
+from tonnage.cluster.admission.limiting import fill_defaults, pod_limits_broken
 from tonnage.cluster.admission.quota import check_pod, pod_meets, pod_usage
+from tonnage.cluster.messages.limiting import LimitBroken
 from tonnage.cluster.messages.quota import MustSpecify
-from tonnage.cluster.objects import Pod, ResourceQuota
+from tonnage.cluster.objects import LimitRange, Pod, ResourceQuota
+from tonnage.cluster.qos import compute_qos_class
 from tonnage.cluster.resources import amounts
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.placing import Wanted
-from tonnage.units import Quantity, format_bytes
+from tonnage.units import Quantity, format_bytes, parse_quantity
 
+UNREADABLE = 400
+"""The status of a pod whose amounts are none."""
 Standing = Literal["open", "wait", "never", "unknown"]
 """`open` lets all in now, `wait` would when others leave, `never` not as asked, `unknown` could not be seen."""
 
@@ -45,14 +51,18 @@ class NamespaceAnswer:
 
     roles: tuple[Wanted, ...]
     qos: str
-    """QoS class of the pods that train; empty where one was refused."""
+    """QoS class of the pods that train; of those that are refused, the one they would have."""
     walls: tuple[Wall, ...]
 
 
 def ask_namespace(roles: Sequence[Wanted], namespace: str, snapshot: Snapshot) -> NamespaceAnswer:
     """What limit ranges make of the pods, and whether priority classes and quotas let all of them in."""
     policies = NamespacePolicies(
-        limit_ranges=[item for item in snapshot.limit_ranges if item.metadata.namespace == namespace],
+        limit_ranges=[
+            default_limit_range(item, printed=False)  # one from a file has not been through the API server
+            for item in snapshot.limit_ranges
+            if item.metadata.namespace == namespace
+        ],
         priority_classes=snapshot.priority_classes,
     )
     stored: list[Wanted] = []
@@ -63,25 +73,74 @@ def ask_namespace(roles: Sequence[Wanted], namespace: str, snapshot: Snapshot) -
         if isinstance(answer, Admitted):
             stored.append(Wanted(role.name, answer.pod, role.count))
             qos = qos or answer.qos
-        else:
+        elif answer.status == UNREADABLE:
             stored.append(role)
-            walls.append(_refused(role, answer.message))
+            walls.append(_refused("pod", role, answer))
+        else:  # it goes on as it would be stored, so that quotas and nodes are asked as well
+            filled = _as_judged(role.pod, policies.limit_ranges)
+            stored.append(Wanted(role.name, filled, role.count))
+            qos = qos or compute_qos_class(filled)
+            walls.extend(_refusals(role, answer, filled, policies.limit_ranges))
     quotas = [quota for quota in snapshot.quotas if quota.metadata.namespace == namespace]
     for quota in quotas:
         walls.extend(_quota_walls(quota, stored))
     return NamespaceAnswer(tuple(stored), qos, tuple(walls))
 
 
-def _refused(role: Wanted, message: str) -> Wall:
-    if "PriorityClass" in message:
-        kind: Literal["limit range", "priority", "pod"] = "priority"
-    else:
-        kind = "pod" if " is invalid: " in message else "limit range"
+def _as_judged(pod: Pod, limit_ranges: Sequence[LimitRange]) -> Pod:
+    """A pod with the defaults that it is judged with, refused or not."""
+    filled = default_pod(pod)
+    for limit_range in limit_ranges:
+        filled = fill_defaults(filled, limit_range)
+    return filled
+
+
+def _refusals(role: Wanted, answer: Rejected, filled: Pod, limit_ranges: Sequence[LimitRange]) -> list[Wall]:
+    """What refuses a pod: its priority class, its own faults, or every wall of a limit range, one by one."""
+    if "PriorityClass" in answer.message:
+        return [_refused("priority", role, answer)]
+    if " is invalid: " in answer.message:
+        return [_refused("pod", role, answer)]
+    walls = [
+        _limit_wall(limit_range.metadata.name, broken)
+        for limit_range in limit_ranges
+        for broken in pod_limits_broken(filled, limit_range)
+    ]
+    return list({wall.text: wall for wall in walls}.values()) or [_refused("pod", role, answer)]
+
+
+def _refused(kind: Literal["priority", "pod"], role: Wanted, answer: Rejected) -> Wall:
     return Wall(
         kind=kind,
         name=role.name,
         standing="never",
-        text=f"the API server would refuse the pods: {message}",
+        text=f"the API server would refuse the pods: {answer.message}",
+    )
+
+
+def _limit_wall(name: str, broken: LimitBroken) -> Wall:
+    """One wall of a limit range, in amounts that people read."""
+    resource, owner = broken.resource, "a pod" if broken.per == "Pod" else "a container"
+    bound = broken.bound if broken.wall == "ratio" else _shown(resource, parse_quantity(broken.bound))
+    found = None
+    if broken.found is not None and broken.wall != "ratio":
+        found = _shown(resource, parse_quantity(broken.found))
+    most = "at least" if broken.wall == "minimum" else "at most"
+    if broken.wall == "ratio":
+        said = f"is {float(broken.found):.3g} times" if broken.found else "cannot be told without both"
+        text = f"the {resource} limit of {owner} may be at most {bound} times its request, and {said}"
+    elif found is None:
+        text = f"{owner} must have a {broken.side} for {resource}, {most} {bound}"
+    else:
+        text = f"{owner} has {most} {bound} of {resource}, and this one's {broken.side} is {found}"
+    return Wall(
+        kind="limit range",
+        name=name,
+        standing="never",
+        text=f"limit range {name}: {text}",
+        resource=resource,
+        asked=broken.found or "",
+        hard=broken.bound,
     )
 
 

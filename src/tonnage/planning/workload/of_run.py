@@ -110,8 +110,6 @@ def _unknown(spec: RunSpec) -> list[Unknown]:
         found.append(Unknown("model", "spec.model is not said: a step to trace, or a shape"))
     if spec.train.steps is None:
         found.append(Unknown("steps", "spec.train.steps is not said"))
-    if spec.checkpoints is None:
-        found.append(Unknown("checkpoints", "spec.checkpoints is not said: no progress is kept"))
     return found
 
 

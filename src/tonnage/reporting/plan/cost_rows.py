@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tonnage.figures import about_dollars, about_time
 from tonnage.planning.answers import Cost, Said, Waiting
+from tonnage.planning.protecting import death_text
 from tonnage.reporting.plan.figures import dollar_range, money_range, percent, time_range
 from tonnage.reporting.plan.row import Mood, Row
 from tonnage.reporting.plan.views import PlanView, RiskView, TimeView
@@ -46,13 +47,7 @@ def risk_rows(view: PlanView) -> Iterator[Row]:
     risk = view.risk
     lines: list[str] = []
     if risk.is_refused or risk.every_seconds is None:
-        if risk.late_death is not None:
-            lines.append(f"{about_dollars(risk.late_death)}: all of it, if it dies at 90 %")
-        elif not risk.place:
-            is_ours = view.run.kind == "Run"
-            lines.append(
-                f"all of it: {'there are no checkpoints' if is_ours else 'no checkpoints are known of'}"
-            )
+        lines.append(_all_of_it(view))
     else:
         is_unsaid = view.run.kind != "Run" and risk.is_every_chosen
         lines.append(_unsaid(risk) if is_unsaid else _at_risk(risk))
@@ -65,6 +60,16 @@ def risk_rows(view: PlanView) -> Iterator[Row]:
     if lines:
         state: tuple[str, Mood] = ("refused", "bad") if risk.is_refused else ("", "")
         yield Row("At risk", tuple(lines), *state)
+
+
+def _all_of_it(view: PlanView) -> str:
+    """What is lost where nothing survives, and its price."""
+    risk = view.risk
+    price = death_text(risk.late_death, risk.late_death_per_hour, is_by_deadline=risk.is_by_deadline)
+    if risk.place:
+        return f"all of it: {price}"
+    known = "there are no checkpoints" if view.run.kind == "Run" else "no checkpoints are known of"
+    return f"all of it, {known}: {price}"
 
 
 def _starved(wait: Waiting, time: TimeView) -> str:

@@ -36,7 +36,7 @@ def memory_rows(view: PlanView) -> Iterator[Row]:
 
 
 def change_rows(view: PlanView) -> Iterator[Row]:
-    label = "Smallest fix"
+    label = "Also needed" if view.verdict.reasons else "Smallest fix"
     for change in view.verdict.changes:
         yield Row(label, (_change(change),))
         label = "and"

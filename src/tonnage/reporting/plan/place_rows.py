@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tonnage.planning.answers import NodeGroup
 from tonnage.reporting.plan.row import Mood, Row
 from tonnage.reporting.plan.views import PlacementView, PlanView
+
+MOST_POOLS = 3
+"""Pools named one by one; a large cluster has dozens."""
 
 
 def start_rows(view: PlanView) -> Iterator[Row]:
@@ -38,7 +41,10 @@ def target_rows(view: PlanView) -> Iterator[Row]:
 
 def wall_rows(view: PlanView) -> Iterator[Row]:
     order = {"never": 0, "wait": 1, "unknown": 2, "open": 3}
-    walls = sorted(view.walls, key=lambda wall: order[wall.standing])
+    reasons = view.verdict.reasons  # told at the top already
+    walls = sorted(
+        (wall for wall in view.walls if wall.text not in reasons), key=lambda wall: order[wall.standing]
+    )
     telling = [wall for wall in walls if wall.standing != "open"]
     shown = telling[:3] or walls[:1]
     moods: dict[str, Mood] = {"never": "bad", "wait": "warning", "unknown": "quiet", "open": "good"}
@@ -68,23 +74,45 @@ def _where(placement: PlacementView) -> Iterator[str]:
     """Pools beside each other, where there is more than one to tell apart; else what keeps all of them away."""
     taking = [group for group in placement.groups if group.takes_empty]
     if len(taking) > 1 or (taking and not placement.now.fits):
-        yield from map(_pool, taking[:3])
+        yield from map(_taking, taking[:MOST_POOLS])
+        yield from _more(taking)
     if not taking:
         telling = [
             group
             for group in placement.groups
             if group.gpus_per_node or not any(other.gpus_per_node for other in placement.groups)
         ]
-        yield from filter(None, map(_pool, telling[:3]))
+        away: dict[str, list[NodeGroup]] = {}
+        for group in telling:
+            if why := _away(group):
+                away.setdefault(why, []).append(group)
+        yield from (f"{_names(groups)}: {why}" for why, groups in list(away.items())[:MOST_POOLS])
+        yield from _more(list(away))
 
 
-def _pool(group: NodeGroup) -> str:
-    name = f"{group.gpus_per_node} x {group.gpu}" if group.gpus_per_node else (group.gpu or "no GPU")
-    if group.pool and group.pool != group.gpu:
-        name = f"{group.pool} ({name})"
-    if group.takes_empty:
-        small = "; its GPU is too small" if group.memory_fits is False else ""
-        return f"{name}: {group.takes_now} now, {group.takes_empty} of {group.nodes} if empty{small}"
+def _more(found: Sequence[object]) -> Iterator[str]:
+    if len(found) > MOST_POOLS:
+        yield f"and {len(found) - MOST_POOLS} more: -o json shows each"
+
+
+def _taking(group: NodeGroup) -> str:
+    small = "; its GPU is too small" if group.memory_fits is False else ""
+    return f"{_name(group)}: {group.takes_now} now, {group.takes_empty} of {group.nodes} if empty{small}"
+
+
+def _away(group: NodeGroup) -> str:
+    """What keeps pods off these nodes."""
     if group.taints:
-        return f"{name}: keeps it away by {', '.join(group.taints)}"
-    return f"{name}: {', '.join(group.reasons[:2])}" if group.reasons else ""
+        return f"taint{'' if len(group.taints) == 1 else 's'} {', '.join(group.taints)} not tolerated"
+    return ", ".join(group.reasons[:2])
+
+
+def _names(groups: Sequence[NodeGroup]) -> str:
+    """Pools that answer alike; those beyond a few are counted."""
+    names = ", ".join(map(_name, groups[:MOST_POOLS]))
+    return f"{names} and {len(groups) - MOST_POOLS} more" if len(groups) > MOST_POOLS else names
+
+
+def _name(group: NodeGroup) -> str:
+    name = f"{group.gpus_per_node} x {group.gpu}" if group.gpus_per_node else (group.gpu or "no GPU")
+    return f"{group.pool} ({name})" if group.pool and group.pool != group.gpu else name

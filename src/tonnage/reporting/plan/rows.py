@@ -1,7 +1,7 @@
 """A plan as rows: a label, what is to be said, and a state at the right. The terminal and a web page set them alike.
 
-The order is that of the questions: does the step fit, does the pod fit, where and when, how long and how much, what
-can be lost, what to mind.
+The order is that of the questions: why not at all, does the step fit, does the pod fit, where and when, how long and
+how much, what can be lost, what to mind.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def title(view: PlanView) -> tuple[str, str, str]:
 
 def rows(view: PlanView) -> list[list[Row]]:
     """The rows of a plan, in paragraphs."""
+    why = list(_reasons(view))
     needs = [
         *memory_rows(view),
         *change_rows(view),
@@ -44,8 +45,8 @@ def rows(view: PlanView) -> list[list[Row]]:
         *cost_rows(view),
         *risk_rows(view),
     ]
-    rest = [*_parts(view), *_reasons(view), *_warnings(view), *_unknown(view)]
-    return [paragraph for paragraph in (needs, when, rest) if paragraph]
+    rest = [*_parts(view), *_warnings(view), *_unknown(view)]
+    return [paragraph for paragraph in (why, needs, when, rest) if paragraph]
 
 
 def mood_of(verdict: str) -> Mood:
@@ -87,8 +88,8 @@ def _unknown(view: PlanView) -> Iterator[Row]:
     shared: dict[str, list[str]] = {}
     said = view.gpu_memory.note
     for item in view.unknown:
-        if item.what == "model" and said:
-            continue  # told where GPU memory is
+        if (item.what == "model" and said) or item.what == "checkpoints":
+            continue  # told where GPU memory is, and what is at risk
         shared.setdefault(item.why, []).append(item.what)
     if shared:
         lines = tuple(f"{', '.join(whats)}: {why}" for why, whats in shared.items())

@@ -127,6 +127,8 @@ class RiskView(View, frozen=True):
     grace_wanted: int | None
     at_risk: int | None
     late_death: int | None
+    late_death_per_hour: int | None
+    is_by_deadline: bool
     qos: str
     exposure: str
     is_spot: bool
@@ -155,7 +157,7 @@ class AlternativeView(View, frozen=True):
     devices: str
     required: int
     usable: int
-    step_seconds: float | None
+    step_seconds: Interval | None
     per_hour: int | None
     per_step: float | None
     slower: float | None
