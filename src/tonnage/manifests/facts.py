@@ -16,6 +16,7 @@ from tonnage.manifests.request import ClusterFacts
 from tonnage.planning.aiming import gpu_terms, labels_for
 from tonnage.planning.answers import Plan
 from tonnage.planning.catalogue import PriceOf, offers
+from tonnage.planning.parting import kind_of
 from tonnage.planning.sources import no_price
 from tonnage.planning.workload.template import GPU, Terms
 from tonnage.spec.run import Run
@@ -92,7 +93,7 @@ def _gpu_terms(snapshot: Snapshot, plan: Plan, own: Sequence[Terms]) -> Sequence
     part = part_wanted(plan)
     if part is not None:
         gpu = find_gpu(part.gpu) or chosen
-        return gpu_terms([gpu], snapshot.nodes, _kind(part.how, part.profile))
+        return gpu_terms([gpu], snapshot.nodes, kind_of(part))
     kinds = {offer.gpu for offer in offers(snapshot.nodes, no_price)}
     is_named = len(own) == 1 and all(len(line["values"]) == 1 for line in own[0])
     if is_named or not (len(kinds) > 1 or any(map(_is_cut, snapshot.nodes))):
@@ -103,10 +104,6 @@ def _gpu_terms(snapshot: Snapshot, plan: Plan, own: Sequence[Terms]) -> Sequence
 def _is_cut(node: Node) -> bool:
     """Whether what a node announces as GPUs are parts of GPUs, which the scheduler cannot know."""
     return count_on(node, GPU) > 0 and part_of(GPU, node.metadata.labels) != ""
-
-
-def _kind(how: str, profile: str) -> str:
-    return "" if how == "whole" else profile or "shared"
 
 
 def _queue(snapshot: Snapshot, run: Run, namespace: str) -> Loose | None:

@@ -6,15 +6,12 @@ assumed by the same rule the plan placed the pods with, and said.
 
 from __future__ import annotations
 
-from tonnage.cluster.announcing import part_of
-from tonnage.cluster.gpu_facts import facts_of
-from tonnage.cluster.gpus import find_gpu
-from tonnage.cluster.objects import Node
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.manifests.request import Planned
 from tonnage.planning.answers import Need, Plan
 from tonnage.planning.assuming import Assumed, assumed_for
 from tonnage.planning.catalogue import Offer, host_offer, offers, open_to
+from tonnage.planning.parting import part_taken, resource_of
 from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.sources import no_price
 from tonnage.planning.workload.template import GPU
@@ -25,7 +22,6 @@ from tonnage.units import format_bytes
 SHM_PER_GPU = 2**30
 """Least of /dev/shm per GPU: NCCL's own buffers, and batches of workers nobody told us about."""
 SMALLEST_SHM = 64 * 2**20
-_NEARLY = 0.9
 
 
 def planned_of(plan: Plan, snapshot: Snapshot | None = None) -> Planned:
@@ -83,21 +79,9 @@ def first_size(planned: Planned, run: Run) -> Size:
 
 
 def part_wanted(plan: Plan) -> PartAnswer | None:
-    """The part of a GPU to ask for, where the document wants no whole one: the best that some node offers.
-
-    Where nobody knows what the step needs, a part is as large as was asked for, or larger.
-    """
-    offered = [answer for answer in plan.parts if answer.nodes and answer.fits]
-    if plan.memory.estimate is not None:
-        return next(iter(offered), None)
+    """The part of a GPU the plan placed the run on; None where it wants whole ones, or no node offers a part."""
     milli = plan.workload.trainer.gpus.milli
-    return next((answer for answer in offered if answer.memory >= _fair(answer.gpu, milli)), None)
-
-
-def _fair(gpu: str, milli: int) -> float:
-    """Bytes that a part of this size may be expected to have; MIG's are a little smaller."""
-    known = find_gpu(gpu)
-    return 0.0 if known is None else facts_of(known).usable_bytes * milli / 1000 * _NEARLY
+    return part_taken(plan.parts, milli, knows_need=plan.memory.estimate is not None)
 
 
 def _memory(spec: RunSpec, needs: dict[str, Need], assumed: Assumed) -> tuple[int, int]:
@@ -131,20 +115,7 @@ def _device(plan: Plan, snapshot: Snapshot | None) -> tuple[str, int]:
         return "", 0
     if part is None or part.how == "whole":
         return wish.resource or GPU, wish.count
-    kind = part.profile or "shared"
-    nodes = snapshot.nodes if snapshot is not None else ()
-    named = (name for node in nodes for name in _resources(node, kind))
-    return next(named, part.resource), 1
-
-
-def _resources(node: Node, kind: str) -> list[str]:
-    """The names under which a node announces parts of this kind: MIG's two strategies differ."""
-    labels = node.metadata.labels
-    return [
-        name
-        for name, count in node.status.allocatable.items()
-        if part_of(name, labels) == kind and count != "0"
-    ]
+    return resource_of(part, snapshot.nodes if snapshot is not None else ()), 1
 
 
 def _offer(plan: Plan, snapshot: Snapshot | None) -> Offer | None:

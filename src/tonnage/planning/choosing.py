@@ -153,13 +153,17 @@ def _types_there(snapshot: Snapshot, wish: GpuWish) -> list[GpuType]:
     names: dict[str, None] = {}
     for node in snapshot.nodes:
         offered = node.status.allocatable
-        has_it = wish.resource in offered if wish.resource else bool(devices_of(node))
+        is_counted = bool(wish.resource) and not wish.is_fraction  # a part may have a name of its own
+        has_it = wish.resource in offered if is_counted else bool(devices_of(node))
         if has_it:
             names[gpu_type_of(node)] = None
     return [gpu for name in names if (gpu := find_gpu(name)) is not None]
 
 
 def _has_nodes(candidate: Candidate, workload: Workload, ground: Ground) -> bool:
+    is_cut = any(part.gpu == candidate.gpu.name for part in ground.parts)
+    if workload.trainer.gpus.is_fraction and is_cut:
+        return True
     role = aimed_at(workload.trainer, candidate.gpu, ground.snapshot.nodes)
     return place_gang([wanted(role)], ground.empty).fits
 

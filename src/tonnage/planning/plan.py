@@ -35,6 +35,7 @@ from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import obstacles_of
 from tonnage.planning.part_wishes import parts_for
+from tonnage.planning.parting import part_taken, placed_on_part
 from tonnage.planning.pods import PRODUCT_LABEL, with_amounts, with_image
 from tonnage.planning.reckoning import time_and_money
 from tonnage.planning.risking import SMALLEST_GRACE
@@ -95,11 +96,17 @@ def look_at(
     if chosen is not None and setup is None and workload.run is not None:
         unsaid = (Unknown(NEEDS, f"{chosen.memory.note}; they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
+    parts = parts_for(workload, chosen, ground)
+    part = part_taken(parts, workload.trainer.gpus.milli, knows_need=estimate is not None)
     filled = _filled(workload, needs, chosen, offer, ground)
+    if part is not None and ground is not None:
+        filled = placed_on_part(filled, part, ground.snapshot.nodes)
     answer = ask_walls(filled, ground)
     placement = None if ground is None else _locate(answer, chosen, ground)
     if offer is not None and placement is not None and ground is not None:
         offer = _at_their_price(offer, placement, open_to(ground.snapshot.nodes, workload.spot), sources)
+    if offer is not None and part is not None and part.how != "whole":
+        offer = replace(offer, gpu_price=part.price)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
@@ -116,7 +123,7 @@ def look_at(
         pace=pace,
         cost=cost,
         risk=risk,
-        parts=parts_for(workload, chosen, ground),
+        parts=parts,
         effective=effective_of(filled, answer, needs, risk, chosen.memory.own if chosen else {}),
         unknown=(*workload.unknown, *unsaid, *(ground.unseen() if ground else ())),
         warnings=(
