@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from endings import GIB, a_log, a_pod, a_record, evidence
+from endings import GIB, a_log, a_pod, a_record, an_event, evidence
 
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
@@ -65,3 +65,14 @@ def test_the_one_that_was_killed_is_first_and_those_that_cry_are_its_victims() -
 def test_an_error_of_the_program_explains_more_than_a_kill_after_it() -> None:
     said = a_log(0, "Traceback (most recent call last):", "KeyError: 'labels'")
     assert classify(evidence(a_pod(exit_code=137), records={0: ended()}, logs=(said,))).code == "APP-01"
+
+
+def test_a_controllers_event_about_an_error_is_no_exception_of_the_program() -> None:
+    """The Training Operator's words about a launcher that lost a worker."""
+    event = an_event(
+        "Error", "Error pod r-2 container mpi exitCode: 205 terminated message: x", "MPIJob", "r"
+    )
+    lost = a_log(2, "ORTE has lost communication with a remote daemon.")
+    finding = classify(evidence(a_pod(2, exit_code=205), events=(event,), logs=(lost,)))
+    assert (finding.code, finding.is_root) == ("NET-03", False)
+    assert classify(evidence(a_pod(2, exit_code=205), events=(event,))).code == "UNKNOWN"
