@@ -1,9 +1,15 @@
 """The accuracy table: exact mode, shape mode, PyTorch's MemTracker and popular calculators on the measured set.
 
-    python -m accuracy [--python INTERPRETER | --traces FOLDER] [--half report] [--to docs/reports/FILE.md]
+    python -m accuracy --python .venv/bin/python        trace every configuration first, some seconds each
+    python -m accuracy --traces FOLDER                  from traces that an earlier call with --python left there
+    python -m accuracy                                  without exact mode: from shapes, and the others
 
-Exact mode traces every configuration with the given interpreter (or reads traces from a folder). Nothing here runs
-on a GPU: the truth is the committed table in accuracy/measurements.
+Nothing here runs on a GPU: the truth is the committed table in accuracy/measurements.
+
+The sets (--half): calibration and report are the two halves of the first set, by the hash of each name: rules were
+learned on the one and are reported on the other. unseen, fresh and later were predicted before they were measured;
+what came out of fresh and later was learned from afterwards. held and sealed are the thirds of those two that nothing
+is ever mended for.
 """
 
 from __future__ import annotations
@@ -109,11 +115,19 @@ def report(rows: list[dict[str, Any]], exact: list[Compared]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python")
-    parser.add_argument("--traces", type=Path)
-    parser.add_argument("--half", choices=HALVES)
-    parser.add_argument("--to", type=Path)
+    parser = argparse.ArgumentParser(
+        prog="python -m accuracy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--python",
+        metavar="INTERPRETER",
+        help="Python with torch 2.11, torchvision and transformers, to trace with",
+    )
+    parser.add_argument(
+        "--traces", type=Path, metavar="FOLDER", help="where traces are kept and read (a new folder)"
+    )
+    parser.add_argument("--half", choices=HALVES, metavar="SET", help=f"one set alone: {', '.join(HALVES)}")
+    parser.add_argument("--to", type=Path, metavar="FILE.md", help="write the table there as well")
     options = parser.parse_args()
     rows = [row for row in measurements() if not options.half or row["half"] == options.half]
     traces = options.traces or Path(mkdtemp(prefix="tonnage-traces-"))

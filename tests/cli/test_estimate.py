@@ -79,6 +79,20 @@ def test_json_has_the_promised_keys_in_bytes():
     assert 0 < found["step_seconds"]["p10"] <= found["step_seconds"]["p50"] <= found["step_seconds"]["p90"]
 
 
+def test_every_line_of_a_shape_says_its_formula_in_every_phase():
+    found = answered(*GPT2, "--gpu", "h200")
+    lines = [
+        *found["parts"],
+        *found["outside"],
+        *(part for phase in found["phases"] for part in phase["parts"]),
+    ]
+    assert all(line["formula"] for line in lines)
+    for phase in found["phases"]:
+        assert sum(part["bytes"] for part in phase["parts"]) == phase["peak_allocated"]
+    page = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text()
+    assert [line["name"] for line in lines if line["name"] not in page] == []
+
+
 def test_what_fits_exits_0_and_what_does_not_exits_1():
     large = ("--shape", "gpt2-xl", "--batch", "1", "--seq", "512")
     for gpu, word, code in (("h200", "h200   fits", 0), ("t4", "t4   does not fit", 1)):

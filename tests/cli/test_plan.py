@@ -42,6 +42,8 @@ spec:
   checkpoints: s3://bucket/sft
 """
 
+SMALL = "model: {shape: gpt2}\n  train: {microBatch: 1, sequence: 128, accumulation: 1,"
+
 JOB = """
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
@@ -96,7 +98,47 @@ def test_where_nothing_fits_the_knobs_that_need_consent_are_named(room: Path) ->
     assert "precision: changes the numerics: --allow precision" in " ".join(result.stdout.split())
 
 
+def test_the_chosen_settings_have_an_interval_and_words_for_a_batch_that_is_whole(room: Path) -> None:
+    small = RUN.replace("train: {microBatch: 4, sequence: 2048,", SMALL)
+    Path("run.yaml").write_text(small.replace("accumulation: 1", "accumulation: 2"))
+    fit = answer("run.yaml", "--on", "lab.yaml", "--fit")["fit"]
+
+    for found in (fit["chosen"], *fit["runnersUp"]):
+        seconds = found["stepSeconds"]
+        assert seconds["p10"] < seconds["p50"] < seconds["p90"]
+    assert "accumulated 1 times" not in json.dumps(fit)
+    assert any("not accumulated" in step["text"] for step in fit["steps"])
+
+
 # -- verdicts and exit codes
+
+
+def test_figures_below_a_gibibyte_are_in_mebibytes(room: Path) -> None:
+    Path("run.yaml").write_text(
+        RUN.replace("train: {microBatch: 4, sequence: 2048,", SMALL)
+        .replace("gpt2", "mobilenet_v2")
+        .replace("sequence: 128", "imageSize: 64")
+        .replace("nodes: 2\n  gpus: 8", "gpus: 1")
+    )
+    lines = call("run.yaml").stdout.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("  GPU memory"))
+
+    assert re.search(r"\d MiB needed of 79\.1 GiB usable per GPU", lines[start])
+    assert re.search(r"weights \d+ MiB", lines[start + 1])
+    assert " 0.0" not in lines[start + 1]
+
+
+@pytest.mark.parametrize("content", ["", "# nothing yet\n"])
+def test_an_empty_file_says_what_can_be_planned(room: Path, content: str) -> None:
+    Path("run.yaml").write_text(content)
+    result = call("run.yaml")
+
+    assert isinstance(result.exception, TonnageError)
+    (problem,) = result.exception.problems
+    assert (problem.code, problem.expected) == (
+        "DOC-009",
+        "a Run, or a Kubernetes manifest of a training job",
+    )
 
 
 def test_a_run_that_fits_exits_with_zero(room: Path) -> None:

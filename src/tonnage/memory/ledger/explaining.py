@@ -7,7 +7,8 @@ written down anywhere: it is read off the blocks that are alive, as bytes per to
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
 from tonnage.memory.ledger.stepping import Run
@@ -29,8 +30,7 @@ ENDS = ("head", "loss", "norm", "transform")
 LARGEST = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """The peak and the phases, explained."""
 
     peak: int
@@ -66,12 +66,9 @@ class _Teller:
             where = PeakPlace(
                 highest, self.modules[traced.module], self.trace.operations[traced.operation].name
             )
-        phases = tuple(
-            PhasePeak(name, best[name][0], self._plain_parts(alive_at[best[name][1]]))
-            for name in PHASES
-            if name in best
-        )
-        return Told(peak, self._parts(alive), phases, where, self._largest(alive), self._notes())
+        parts = {name: self._parts(alive_at[found[1]]) for name, found in best.items()}
+        phases = tuple(PhasePeak(name, best[name][0], parts[name]) for name in PHASES if name in best)
+        return Told(peak, parts[highest], phases, where, self._largest(alive), self._notes())
 
     def _line(self, slot: int) -> str:
         """Which line of the sum a block belongs to."""
@@ -156,13 +153,6 @@ class _Teller:
                     found[place + cut] = list(alive)
             place += len(stretch.events)
         return found
-
-    def _plain_parts(self, alive: list[int]) -> tuple[Part, ...]:
-        sizes = self.program.slots.sizes
-        totals: dict[str, int] = defaultdict(int)
-        for slot in alive:
-            totals[self._line(slot)] += sizes[slot]
-        return tuple(Part(name, totals[name]) for name in ORDER if totals.get(name))
 
     def _parts(self, alive: list[int]) -> tuple[Part, ...]:
         groups: dict[str, list[int]] = defaultdict(list)

@@ -19,12 +19,16 @@ from tonnage.spec.reading import RawDocument, Reading, read
 from tonnage.spec.run import Run
 from tonnage.spec.team import Team
 
+NO_DOCUMENT, NOT_TRAINING = "DOC-009", "DOC-070"
+KINDS = f"{', '.join(TRAINING_KINDS[:-1])} or {TRAINING_KINDS[-1]}"
+PLANNED = "a Run, or a Kubernetes manifest of a training job"
+
 
 def workloads_in(content: bytes | str, file: str) -> tuple[Workload, ...]:
     """Every training workload in a file; raise DocumentError with all that is wrong where there is none to plan."""
     reading = read(content, file)
     if reading.mistakes:
-        raise DocumentError(*(mistake.as_problem() for mistake in reading.mistakes))
+        raise DocumentError(*(_in_words_of_plan(mistake).as_problem() for mistake in reading.mistakes))
     documents = list(unpacked(reading.documents))
     ours = [raw for raw in documents if _is_ours(raw)]
     rest = [raw for raw in documents if not _is_ours(raw)]
@@ -39,8 +43,17 @@ def workloads_in(content: bytes | str, file: str) -> tuple[Workload, ...]:
         runs, wrong = _runs(ours, file, needs_one=not found)
         found, mistakes = (*runs, *found), [*wrong, *mistakes]
     if mistakes:
-        raise DocumentError(*(mistake.as_problem() for mistake in mistakes))
+        raise DocumentError(*(_in_words_of_plan(mistake).as_problem() for mistake in mistakes))
     return tuple(replace(one, beside=beside if beside else None) for one in found)
+
+
+def _in_words_of_plan(mistake: Mistake) -> Mistake:
+    """What can be planned is a Run or a training manifest, whatever else a file of ours may hold."""
+    if mistake.code == NO_DOCUMENT:
+        return replace(mistake, expected=PLANNED)
+    if mistake.code == NOT_TRAINING and mistake.expected in (None, KINDS):
+        return replace(mistake, expected=f"a Run, or a {KINDS}")
+    return mistake
 
 
 def _runs(
@@ -57,7 +70,7 @@ def _runs(
                 what="no Run in this file",
                 file=file,
                 found=", ".join(sorted({value.kind for value in checked.values})) or None,
-                expected="a Run, or a Kubernetes manifest of a training job",
+                expected=PLANNED,
             )
         ]
     teams = {value.metadata.name: value for value in checked.values if isinstance(value, Team)}
