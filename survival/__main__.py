@@ -12,8 +12,10 @@ The exit code is 1 when anything is not proved.
 from __future__ import annotations
 
 import datetime as dt
+import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -52,27 +54,41 @@ def main(
 ) -> None:
     today = dt.datetime.now(dt.UTC).date()
     seed = int(today.strftime("%Y%m%d")) if seed is None else seed
-    began, found = time.monotonic(), []
+    began, found, is_whole = time.monotonic(), [], False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for outcome in _outcomes(deaths, seed, on, parallel, keep, sample=sample):
+            _tell(outcome)
+            found.append(outcome)
+        is_whole = True
+    except KeyboardInterrupt:
+        click.echo("stopped before its end")
+    if not sample:
+        place = report or REPORTS / f"survival-{today}{f'-{on}' if on else ''}.md"
+        command = " ".join(["python -m survival", f"--seed {seed}", *([f"--on {on}"] if on else [])])
+        page = as_markdown(found, today, command, time.monotonic() - began, is_whole=is_whole)
+        place.write_text(page, encoding="utf-8")
+        click.echo(f"written: {place}")
+    failed = [each for each in found if judge(each)]
+    total = sum(each.num_deaths for each in found)
+    click.echo(f"{total} deaths in {len(found)} trainings, {len(failed)} trainings not proved")
+    sys.exit(1 if failed or not found or not is_whole else 0)
+
+
+def _outcomes(
+    deaths: int, seed: int, on: str | None, parallel: int, keep: Path | None, *, sample: bool
+) -> Iterator[Outcome]:
+    """Everything that was asked for, one after the other."""
     if on in (None, "machine"):
         from survival import machine
 
         cases = machine.chosen(deaths, seed, is_sample=sample)
         click.echo(f"this machine: {len(cases)} trainings, seed {seed}")
-        wanted = 0 if sample else deaths
-        found += list(machine.outcomes(cases, parallel, keep, _tell, deaths=wanted, seed=seed))
+        yield from machine.outcomes(cases, parallel, keep, deaths=0 if sample else deaths, seed=seed)
     if on in (None, "nodes"):
         from survival import nodes
 
-        found += list(nodes.outcomes(seed, is_sample=sample, say=_tell))
-    if not sample:
-        place = report or REPORTS / f"survival-{today}{f'-{on}' if on else ''}.md"
-        command = " ".join(["python -m survival", f"--seed {seed}", *([f"--on {on}"] if on else [])])
-        place.write_text(as_markdown(found, today, command, time.monotonic() - began), encoding="utf-8")
-        click.echo(f"written: {place}")
-    failed = [each for each in found if judge(each)]
-    total = sum(each.num_deaths for each in found)
-    click.echo(f"{total} deaths in {len(found)} trainings, {len(failed)} trainings not proved")
-    sys.exit(1 if failed or not found else 0)
+        yield from nodes.outcomes(seed, is_sample=sample)
 
 
 def _tell(outcome: Outcome) -> None:

@@ -18,7 +18,9 @@ def as_line(outcome: Outcome) -> str:
     return "\n".join([head, *(f"        {each}" for each in wrong)])
 
 
-def as_markdown(outcomes: Sequence[Outcome], today: dt.date, command: str, seconds: float) -> str:
+def as_markdown(
+    outcomes: Sequence[Outcome], today: dt.date, command: str, seconds: float, *, is_whole: bool = True
+) -> str:
     """The whole report."""
     failed = [each for each in outcomes if judge(each)]
     deaths = sum(each.num_deaths for each in outcomes)
@@ -27,6 +29,7 @@ def as_markdown(outcomes: Sequence[Outcome], today: dt.date, command: str, secon
         "",
         f"`{command}`, {seconds / 60:.0f} min on {platform.system()} {_kernel()}, "
         f"Python {platform.python_version()}.",
+        *([] if is_whole else ["", "**Stopped before its end**: what follows is as far as it came."]),
         "",
         f"**{deaths} deaths in {len(outcomes)} trainings; {len(outcomes) - len(failed)} trainings proved, "
         f"{len(failed)} not.** Proved means: every loss and the final weights are bit for bit those of an undisturbed "

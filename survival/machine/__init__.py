@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 from pathlib import Path
@@ -22,19 +22,21 @@ def outcomes(
     cases: list[Plan],
     parallel: int,
     keep: Path | None,
-    say: Callable[[Outcome], None],
     *,
     deaths: int = 0,
     seed: int = 0,
 ) -> Iterator[Outcome]:
-    """Run them, several at a time, and more until there were so many deaths; each is told as soon as it is over."""
+    """Run them, several at a time, and more until there were so many deaths; each comes as soon as it is over."""
     references, further = References(), more(seed)
     with ThreadPoolExecutor(parallel) as pool:
         while cases:
             waiting = [pool.submit(run_plan, plan, references, keep) for plan in cases]
-            for each in as_completed(waiting):
-                outcome = each.result()
-                deaths -= outcome.num_deaths
-                say(outcome)
-                yield outcome
+            try:
+                for each in as_completed(waiting):
+                    outcome = each.result()
+                    deaths -= outcome.num_deaths
+                    yield outcome
+            except (KeyboardInterrupt, GeneratorExit):
+                pool.shutdown(cancel_futures=True)  # those that run come to their end
+                raise
             cases = list(islice(further, parallel)) if deaths > 0 else []

@@ -15,7 +15,7 @@ from typing import Any
 
 from survival.case import Outcome
 from survival.judging import judge
-from survival.machine.bench import Bench, NotSeenError
+from survival.machine.bench import Bench
 from survival.machine.disks import small_disk
 from survival.machine.injuries import INJURIES
 from survival.machine.references import Reference, References
@@ -81,7 +81,7 @@ def _carry_out(
         (plan.act or _injure(plan))(bench, outcome, chance)
         bench.wait_for_end()
         _wait_for_silence(bench)
-    except (NotSeenError, OSError, RuntimeError, StopIteration, IndexError) as error:
+    except Exception as error:
         outcome.wrong.append(f"{type(error).__name__}: {error}")
     _look(bench, outcome)
     outcome.left += list(bench.left()) if bench.home.exists() else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import click
 
@@ -27,7 +27,7 @@ CHECKS = {
 }
 
 
-def outcomes(seed: int, *, is_sample: bool, say: Callable[[Outcome], None]) -> Iterator[Outcome]:
+def outcomes(seed: int, *, is_sample: bool) -> Iterator[Outcome]:
     """Start two real nodes, run everything there one after the other, and take them away."""
     down(NAME)
     controllers = () if is_sample else CONTROLLERS
@@ -35,15 +35,11 @@ def outcomes(seed: int, *, is_sample: bool, say: Callable[[Outcome], None]) -> I
     try:
         if not is_sample:
             realnode.load_open_mpi(sandbox, QUIET)
-        for outcome in on_sandbox(sandbox, seed, is_sample=is_sample):
-            say(outcome)
-            yield outcome
+        yield from on_sandbox(sandbox, seed, is_sample=is_sample)
     finally:
         down(NAME)
     if not is_sample:
-        outcome = on_simulated_nodes()
-        say(outcome)
-        yield outcome
+        yield on_simulated_nodes()
 
 
 def on_simulated_nodes() -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,10 +11,8 @@ from typing import Any
 import yaml
 
 from survival.case import Outcome
-from survival.machine.bench import NotSeenError
 from survival.nodes.bench import NodesBench
 from survival.nodes.running import FORGIVING
-from tonnage.errors import TonnageError
 from tonnage.sandbox.state import Sandbox
 
 Check = Callable[[NodesBench, Outcome], None]
@@ -30,7 +27,7 @@ def run_check(name: str, check: Check, sandbox: Sandbox, namespace: str) -> Outc
         try:
             bench.prepare()
             check(bench, outcome)
-        except (NotSeenError, TonnageError, OSError, subprocess.SubprocessError, IndexError) as error:
+        except Exception as error:
             outcome.wrong.append(f"{type(error).__name__}: {error}")
         finally:
             bench.close()

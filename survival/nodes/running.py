@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from subprocess import SubprocessError
 from typing import Any
 
 from survival.case import Outcome
@@ -18,7 +17,6 @@ from survival.machine.references import Reference, References
 from survival.machine.running import TROUBLES
 from survival.nodes.bench import NodesBench
 from survival.nodes.injuries import INJURIES
-from tonnage.errors import TonnageError
 from tonnage.sandbox.state import Sandbox
 
 EVERY = 1.0
@@ -67,15 +65,7 @@ def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespac
             bench.put_right()
             bench.wait_for_end()
             bench.settle()
-        except (
-            NotSeenError,
-            TonnageError,
-            SubprocessError,
-            OSError,
-            RuntimeError,
-            StopIteration,
-            IndexError,
-        ) as error:
+        except Exception as error:
             outcome.wrong.append(f"{type(error).__name__}: {error}")
         finally:
             _look(bench, outcome)

@@ -16,7 +16,7 @@ SEED = 11
 
 
 def test_on_this_machine_trainings_survive() -> None:
-    found = list(machine.outcomes(machine.chosen(200, SEED, is_sample=True), 2, None, lambda _: None))
+    found = list(machine.outcomes(machine.chosen(200, SEED, is_sample=True), 2, None))
     assert [as_line(each) for each in found if judge(each)] == []
     assert sum(each.num_deaths for each in found) >= 5
 
@@ -27,7 +27,7 @@ def test_on_this_machine_trainings_survive() -> None:
 def test_on_real_nodes_trainings_survive() -> None:
     if os.geteuid() != 0:
         pytest.skip("real nodes need root")
-    found = list(nodes.outcomes(SEED, is_sample=True, say=lambda _: None))
+    found = list(nodes.outcomes(SEED, is_sample=True))
     assert [as_line(each) for each in found if judge(each)] == []
     assert sum(each.num_deaths for each in found) >= 2
 
