@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import click
 
@@ -19,6 +20,8 @@ from survival.nodes.running import run_plan
 from tonnage.sandbox import Sandbox, SandboxRequest, down, realnode, up
 from tonnage.sandbox.showing import QUIET
 
+AT_ONCE = 3
+"""Gangs at a time."""
 NAME, SIMULATED = "survival", "survival-kwok"
 CONTROLLERS = ("jobset", "trainer", "training-operator")
 CHECKS = {
@@ -57,8 +60,22 @@ def on_sandbox(sandbox: Sandbox, seed: int, *, is_sample: bool) -> Iterator[Outc
     references = References()
     cases = sample(seed) if is_sample else plans(seed)
     click.echo(f"real nodes: {len(cases)} trainings, seed {seed}")
-    for number, plan in enumerate(cases):
-        yield run_plan(plan, sandbox, references, f"survival-{number}")
+    numbered = list(enumerate(cases))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        waiting = [
+            pool.submit(run_plan, plan, sandbox, references, f"survival-{number}")
+            for number, plan in numbered
+            if plan.is_gang
+        ]
+        try:
+            for each in as_completed(waiting):
+                yield each.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            pool.shutdown(cancel_futures=True)
+            raise
+    for number, plan in numbered:
+        if not plan.is_gang:
+            yield run_plan(plan, sandbox, references, f"survival-{number}")
     checks = dict(list(CHECKS.items())[:1]) if is_sample else CHECKS
     for number, (name, check) in enumerate(checks.items()):
         yield run_check(name, check, sandbox, f"survival-c{number}")

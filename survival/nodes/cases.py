@@ -15,17 +15,25 @@ from survival.nodes.running import NodesPlan
 from tonnage.sandbox.realnode.images import OPEN_MPI
 
 PER_CASE = 3
-APART = "1.1"
-"""Cores of each of two pods that must not fit on one node of two."""
+_APART = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor",
+            "labelSelector": {"matchLabels": {"tonnage.dev/run": "survivor"}},
+        }
+    ]
+}  # fmt: skip
+"""Ranks that run on one node prove no wiring between two."""
+GANG = {"nodes": 2, "cpu": "0.5", "podTemplate": {"spec": _APART}}
 TORCH_TARGETS = ("IndexedJob", "JobSet", "TrainJob", "PyTorchJob")
 _STEPS_OF = {"supervisor": 250, "eviction": 700}
 """Steps a training makes meanwhile: a kubelet that is told another threshold takes its time."""
 
 
 def plans(seed: int) -> list[NodesPlan]:
-    """Everything, each with a seed of its own."""
+    """Everything, each with a seed of its own: gangs, which leave the nodes alone, then what is done to nodes."""
     chance = random.Random(seed)
-    every = [*deaths(chance), late_oom(), *wiring()]
+    every = [*wiring(), *deaths(chance), late_oom()]
     return [replace(each, seed=chance.randrange(2**32)) for each in every]
 
 
@@ -63,8 +71,7 @@ def wiring() -> Iterator[NodesPlan]:
         for target in TORCH_TARGETS:
             for shard in ("ddp", "fsdp"):
                 yield torch_gang(target, shard, python)
-    for target in ("IndexedJob", "JobSet", "TrainJob", "TFJob"):
-        yield plain_gang(target)
+    yield tensorflow_gang()
     yield mpi_gang()
 
 
@@ -74,28 +81,27 @@ def torch_gang(target: str, shard: str, python: Path) -> NodesPlan:
     return NodesPlan(
         name=f"torch {shard.upper()} over gloo on {target}", seed=0, script="lines.py", steps=160, world=2,
         python=str(python), act=courses.either_pod, env={"SHARD": shard, "PYTHONPATH": "/torch"},
-        reference_env={"MASTER_PORT": "28901"},
+        reference_env={"MASTER_PORT": "28901"}, is_gang=True,
         spec={
-            "nodes": 2, "target": target, "framework": "torch", "memory": "2Gi", "cpu": APART,
+            **GANG, "target": target, "framework": "torch", "memory": "2Gi",
             "volumes": [{"mount": "/torch", "hostPath": str(packages)}], "train": {},
         },
     )  # fmt: skip
 
 
-def plain_gang(target: str) -> NodesPlan:
-    """Plain Python over sockets; on a TFJob the ranks know each other from TF_CONFIG alone."""
-    framework = "tensorflow" if target == "TFJob" else "other"
+def tensorflow_gang() -> NodesPlan:
+    """Plain Python over sockets; the ranks know each other from TF_CONFIG alone."""
     return NodesPlan(
-        name=f"plain ranks on {target}", seed=0, script="gang.py", steps=200, world=2, act=courses.either_pod,
-        reference_env={"MASTER_PORT": "28902"},
-        spec={"nodes": 2, "target": target, "framework": framework, "cpu": APART},
+        name="ranks by TF_CONFIG on TFJob", seed=0, script="gang.py", steps=200, world=2, act=courses.either_pod,
+        reference_env={"MASTER_PORT": "28902"}, is_gang=True,
+        spec={**GANG, "target": "TFJob", "framework": "tensorflow"},
     )  # fmt: skip
 
 
 def mpi_gang() -> NodesPlan:
-    """An all-reduce by Open MPI, its ranks started by mpirun from a launcher; a worker is lost, or the launcher."""
+    """An all-reduce by Open MPI, its ranks started by mpirun from a launcher; each worker is lost, and the launcher."""
     return NodesPlan(
-        name="all-reduce by Open MPI on MPIJob", seed=0, script="gang.py", steps=200, world=2,
+        name="all-reduce by Open MPI on MPIJob", seed=0, script="gang.py", steps=300, world=2, is_gang=True,
         act=courses.any_pod_of_mpi, reference_env={"MASTER_PORT": "28903"},
-        spec={"nodes": 2, "target": "MPIJob", "framework": "mpi", "cpu": "0.6", "image": OPEN_MPI, "memory": "160Mi"},
+        spec={**GANG, "target": "MPIJob", "framework": "mpi", "image": OPEN_MPI, "memory": "160Mi"},
     )  # fmt: skip

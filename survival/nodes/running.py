@@ -43,6 +43,8 @@ class NodesPlan:
     python: str = ""
     """Interpreter of the undisturbed run, where it needs more than the standard library."""
     world: int = 1
+    is_gang: bool = False
+    """Whether it only loses pods of its own: others may run beside it."""
     expected: str = "finished"
     act: Callable[[NodesBench, Outcome, random.Random], None] | None = None
 
