@@ -10,8 +10,8 @@ from tonnage.cluster.snapshot import Snapshot
 from tonnage.manifests.request import Planned
 from tonnage.planning.answers import Need, Plan
 from tonnage.planning.assuming import Assumed, assumed_for
-from tonnage.planning.catalogue import Offer, host_offer, offers, open_to
-from tonnage.planning.parting import part_taken, resource_of
+from tonnage.planning.catalogue import Offer, host_offer, offer_of_part, offers, open_to
+from tonnage.planning.parting import kind_of, part_taken, resource_of
 from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.sources import no_price
 from tonnage.planning.workload.template import GPU
@@ -125,6 +125,9 @@ def _offer(plan: Plan, snapshot: Snapshot | None) -> Offer | None:
     there = open_to(snapshot.nodes, plan.workload.spot)
     if plan.devices is None:
         return None if plan.workload.trainer.gpus.milli else host_offer(there, no_price)
+    part = part_wanted(plan)
+    if part is not None and part.how != "whole":
+        return offer_of_part(part.gpu, kind_of(part), None, there, no_price)
     same = [offer for offer in offers(there, no_price) if offer.gpu == plan.devices.gpu]
     large = [offer for offer in same if offer.per_node >= plan.devices.per_node]
     if large:

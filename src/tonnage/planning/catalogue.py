@@ -8,7 +8,7 @@ own choice about spot offer it nothing, however cheap they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
 from tonnage.cluster.gpus import find_gpu
@@ -105,6 +105,19 @@ def part_offers(nodes: Iterable[Node], price_of: PriceOf) -> tuple[PartOffer, ..
         PartOffer(gpu=name, part=part, nodes=len(members), price=_each(part, members, price_of))
         for (name, part), members in sorted(groups.items())
     )
+
+
+def offer_of_part(
+    gpu: str, part: str, price: Price | None, nodes: Iterable[Node], price_of: PriceOf
+) -> Offer | None:
+    """The nodes that have such parts, as an offer of them; None where there are none."""
+    having = [
+        node for node in nodes if is_usable(node) and gpu_type_of(node) == gpu and devices_of(node).get(part)
+    ]
+    if not having:
+        return None
+    count = min(devices_of(node)[part] for node in having)
+    return replace(_offer(gpu, count, having, price_of), gpu_price=price)
 
 
 def _each(part: str, nodes: list[Node], price_of: PriceOf) -> Price | None:

@@ -16,8 +16,11 @@ from tonnage.cluster.announcing import is_gpu, part_of
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cluster.objects import Container, Node
+from tonnage.memory.estimate import Estimate
 from tonnage.planning.aiming import gpu_terms, labels_for
+from tonnage.planning.choosing import Candidate, candidates
 from tonnage.planning.solver.parts import PartAnswer
+from tonnage.planning.sources import Sources
 from tonnage.planning.workload import Role, Workload
 from tonnage.planning.workload.of_run import role_of_run
 from tonnage.planning.workload.template import NodeLabels
@@ -32,6 +35,34 @@ def part_taken(answers: Iterable[PartAnswer], milli: int, *, knows_need: bool) -
     if knows_need:
         return next(iter(offered), None)
     return next((answer for answer in offered if answer.memory >= _fair(answer.gpu, milli)), None)
+
+
+def part_of_choice(
+    answers: Iterable[PartAnswer], workload: Workload, chosen: Candidate | None
+) -> PartAnswer | None:
+    """The part that a workload is planned on; None where it wants whole GPUs."""
+    if chosen is None:
+        return None
+    return part_taken(answers, workload.trainer.gpus.milli, knows_need=chosen.memory.estimate is not None)
+
+
+def on_part(chosen: Candidate, part: PartAnswer, workload: Workload, sources: Sources) -> Candidate:
+    """The choice on the part that is taken: its GPU, the memory it has, and the time it takes at most."""
+    gpu = find_gpu(part.gpu)
+    if gpu is None:
+        return chosen
+    found = chosen if gpu == chosen.gpu else candidates(workload, [gpu], sources)[0]
+    memory = replace(found.memory, usable=part.memory, estimate=_slowed(found.memory.estimate, part.slower))
+    return replace(found, memory=memory)
+
+
+def _slowed(estimate: Estimate | None, factor: float) -> Estimate | None:
+    """The estimate with steps that take longer: as long as the whole GPU's at the least, all of the factor at most."""
+    if estimate is None or estimate.step_seconds is None or factor == 1.0:
+        return estimate
+    took = estimate.step_seconds
+    slower = with_fields(took, p50=took.p50 * factor, p90=took.p90 * factor)
+    return with_fields(estimate, step_seconds=slower)
 
 
 def kind_of(part: PartAnswer) -> str:

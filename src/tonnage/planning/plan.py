@@ -24,7 +24,7 @@ from tonnage.planning.admitting import ask_walls
 from tonnage.planning.aiming import aimed_at, with_real_labels
 from tonnage.planning.answers import GpuMemory, Need, Placement, Plan, Risk, Spot, Verdict
 from tonnage.planning.assuming import assumed_for
-from tonnage.planning.catalogue import Offer, gpu_prices, host_offer, offers, open_to
+from tonnage.planning.catalogue import Offer, gpu_prices, host_offer, offer_of_part, offers, open_to
 from tonnage.planning.choosing import Candidate, choose, offer_for
 from tonnage.planning.claiming import without_unseen_claims
 from tonnage.planning.effects import effective_of
@@ -35,11 +35,12 @@ from tonnage.planning.locating import locate
 from tonnage.planning.needing import amounts_to_fill, needs_of
 from tonnage.planning.obstacles import obstacles_of
 from tonnage.planning.part_wishes import parts_for
-from tonnage.planning.parting import part_taken, placed_on_part
+from tonnage.planning.parting import kind_of, on_part, part_of_choice, placed_on_part
 from tonnage.planning.pods import PRODUCT_LABEL, with_amounts, with_image
 from tonnage.planning.reckoning import time_and_money
 from tonnage.planning.risking import SMALLEST_GRACE
 from tonnage.planning.situation import Situation
+from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.sources import Sources
 from tonnage.planning.spotting import spot_for
 from tonnage.planning.stranding import stranded_rate, stranding_of
@@ -86,7 +87,14 @@ def look_at(
     workload = with_claims(workload, snapshot)
     workload, missing_claims = without_unseen_claims(workload, ground)
     chosen = choose(workload, sources, ground)
+    parts = parts_for(workload, chosen, ground)
+    part = part_of_choice(parts, workload, chosen)
+    if part is not None and chosen is not None:
+        chosen = on_part(chosen, part, workload, sources)
     offer = None if ground is None or chosen is None else _offer_to(chosen, ground, sources)
+    if ground is not None and part is not None and _is_cut(part):
+        there = open_to(ground.snapshot.nodes, workload.spot)
+        offer = offer_of_part(part.gpu, kind_of(part), part.price, there, sources.price_of)
     setup, estimate, unsaid = on_host(workload, sources)
     if chosen is not None:
         setup, estimate = chosen.setup, chosen.memory.estimate
@@ -96,17 +104,13 @@ def look_at(
     if chosen is not None and setup is None and workload.run is not None:
         unsaid = (Unknown(NEEDS, f"{chosen.memory.note}; they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
-    parts = parts_for(workload, chosen, ground)
-    part = part_taken(parts, workload.trainer.gpus.milli, knows_need=estimate is not None)
     filled = _filled(workload, needs, chosen, offer, ground)
     if part is not None and ground is not None:
         filled = placed_on_part(filled, part, ground.snapshot.nodes)
     answer = ask_walls(filled, ground)
     placement = None if ground is None else _locate(answer, chosen, ground)
-    if offer is not None and placement is not None and ground is not None:
+    if offer is not None and placement is not None and ground is not None and not _is_cut(part):
         offer = _at_their_price(offer, placement, open_to(ground.snapshot.nodes, workload.spot), sources)
-    if offer is not None and part is not None and part.how != "whole":
-        offer = replace(offer, gpu_price=part.price)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
@@ -144,6 +148,11 @@ def look_at(
         roles=answer.roles,
         missing_claims=missing_claims,
     )
+
+
+def _is_cut(part: PartAnswer | None) -> bool:
+    """Whether it is planned on a slice or a share, which has a price of its own."""
+    return part is not None and part.how != "whole"
 
 
 def _offer_to(chosen: Candidate, ground: Ground, sources: Sources) -> Offer | None:
