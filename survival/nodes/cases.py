@@ -18,7 +18,8 @@ PER_CASE = 3
 _APART = {
     "topologySpreadConstraints": [
         {
-            "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor",
+            "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+            "nodeTaintsPolicy": "Honor",
             "labelSelector": {"matchLabels": {"tonnage.dev/run": "survivor"}},
         }
     ]
