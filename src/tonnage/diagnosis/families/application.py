@@ -12,8 +12,12 @@ from tonnage.diagnosis.classes import UNKNOWN
 from tonnage.diagnosis.families.killing import is_outsiders
 from tonnage.diagnosis.rules import Family, Reading, Sign, Tier, rule
 
-_PREFIX = r"^(?:\[[^\]]{1,80}\]:? *){0,3}(?:\([^)]{1,80}\) *)?(?:ERROR:? )?"
-"""Ranks and loggers that stand before an exception's name."""
+_STAMP = r"(?:\w{3} \d\d |\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d\S* *(?:[|:-] *)?"
+_LEVEL = r"(?:ERROR|CRITICAL|FATAL|error|stderr F)\b *(?:[|:-]+ *)?"
+_PREFIX = (
+    rf"^(?:{_STAMP})?(?:\[[^\]]{{1,80}}\]:? *){{0,3}}(?:\([^)]{{1,80}}\) *)?(?:{_LEVEL})?(?:\S{{1,60}} \| )?"
+)
+"""Times, ranks, levels and services that stand before an exception's name."""
 _OWN = (
     "FileNotFoundError", "ModuleNotFoundError", "ImportError", "KeyError", "TypeError", "NameError", "AttributeError",
     "ValueError", "IndexError", "PermissionError", "SyntaxError", "IndentationError", "AssertionError",
@@ -37,7 +41,8 @@ def _not_repeated(read: Reading) -> Sign | None:
 
 
 _READING = re.compile(
-    r"torch[./]load|load_checkpoint|load_state|resume|from_pretrained|unpickl|safetensors|serialization", re.I
+    r"torch[./]load|load_checkpoint|load_state|resume|from_pretrained|unpickl|safetensors|serialization|trainer_state",
+    re.I,
 )
 
 
@@ -74,6 +79,9 @@ FAMILY = Family(
             r"Unable to load weights from pytorch checkpoint file",
             r"[Cc]orrupt(?:ed)? checkpoint",
             r"Invalid magic number",
+            r"truncated file: eof",
+            r"No such file or directory: '[^']*/\.metadata'",
+            r"[Dd]ata ?[Ll]oss(?:Error)?: .*(?:checksum|corrupt|truncated|too short)",
         ),
         rule(
             "APP-04",
@@ -81,6 +89,7 @@ FAMILY = Family(
             0.8,
             r"EOFError: (?:Ran out of input|Compressed file ended|.*)",
             r"^EOFError$",
+            r"JSONDecodeError: ",
             weigh=_in_reading,
         ),
         rule(
@@ -92,8 +101,9 @@ FAMILY = Family(
             r"(?:nan|NaN|NAN|inf)\b.{0,40}[Ss]top(?:ping)? [Tt]raining",
             r"(?:nan|NaN|NAN|inf)\b.{0,40}stopping",
             r"(?:nan|NaN|NAN|inf)\b.{0,40}aborting",
-            r"Error: .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
-            r"Exception: .*\b(?:nan|NaN|NAN|non-finite|not finite)\b",
+            r"Error: .*\b(?:[Nn]a[Nn]|NAN|non-finite|not finite)\b",
+            r"Exception: .*\b(?:[Nn]a[Nn]|NAN|non-finite|not finite)\b",
+            r"Monitored metric .* is not finite",
             r"returned nan values",
             r"loss returned in .* is (?:nan|inf)",
             r"Minimum loss scale reached",
@@ -121,8 +131,8 @@ FAMILY = Family(
             Tier.EXIT,
             0.85,
             r"exitCode: (?:139|245)\b",
-            r"exit(?:ed)? (?:with )?code:? 139\b",
-            r"core dumped",
+            r"[Ee]xit(?:ed)? (?:with )?[Cc]ode:? +139\b",
+            r"(?<!Bus error \()(?<!Aborted \()core dumped",
         ),
         rule(
             "APP-01",
@@ -149,6 +159,8 @@ FAMILY = Family(
             r"invalid device ordinal",
             r"the following arguments are required",
             r"No module named",
+            r"^\S+\.py: error: ",
+            r"error: argument -",
         ),
         rule(
             "APP-01",
@@ -179,7 +191,7 @@ FAMILY = Family(
             Tier.EXIT,
             0.6,
             r"exitCode\"?: 137\b",
-            r"exit(?:ed)? (?:with )?(?:code|status):? 137\b",
+            r"[Ee]xit(?:ed)? (?:with )?(?:[Cc]ode|[Ss]tatus):? +137\b",
             is_root=None,
             weigh=_unless_explained,
         ),
@@ -188,6 +200,7 @@ FAMILY = Family(
             Tier.WRAPPER,
             0.5,
             r"exitCode\"?: 143\b",
+            r"[Ee]xit [Cc]ode: +143\b",
             r"exitcode ?: ?-15\b",
             is_root=None,
         ),
@@ -196,6 +209,7 @@ FAMILY = Family(
             Tier.WRAPPER,
             0.5,
             r"exitCode\"?: (?:134|250)\b",
+            r"[Ee]xit [Cc]ode: +(?:134|250)\b",
             r"exitcode ?: ?-6\b",
             is_root=None,
         ),

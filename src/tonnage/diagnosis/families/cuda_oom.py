@@ -37,11 +37,16 @@ _IDLE_SHARE = 0.15
 _FOREIGN_SHARE = 0.15
 _LEAST_IDLE_GIB = 0.25
 
-_AFTERWARDS = re.compile(
-    r"\bin _?(?:\w*save\w*|\w*state_dict\w*|evaluat\w*|eval\w*|validat\w*|test_step|test_epoch|generate|predict\w*|"
-    r"inference\w*|export\w*|gather_full\w*|consolidate\w*|summon_full_params)\b|"
-    r"(?:evaluation_loop|_state_dict_utils|checkpoint_hook|evaluator)\.py",
-    re.IGNORECASE,
+_FUNCTION = re.compile(r"\bin (\w+)")
+_AFTERWARDS = frozenset(
+    "save saving eval evaluate evaluation evaluator val valid validate validation test predict prediction generate "
+    "inference export consolidate summon".split()
+)
+"""Words of function names that say: not a training step."""
+_AFTERWARDS_FILE = re.compile(r"(?:evaluation_loop|_state_dict_utils|checkpoint_hook|evaluator)\.py")
+_AFTERWARDS_LINE = re.compile(
+    r"[Ss]aving (?:model|checkpoint)|[Ee]valuating|[Vv]alidat(?:ing|ion)|Running (?:Evaluation|Prediction)|"
+    r"\b(?:[Ee]val|EVAL|[Tt]esting)\b.{0,20}\d+%\|"
 )
 _TRAINING = re.compile(r"\bin (?:backward|training_step|train_step|_engine_run_backward|optimizer_step)\b")
 _FRAME = re.compile(r'^(?:\[\w+\]:?)? *File "')
@@ -117,14 +122,29 @@ def _is_fragmented(oom: CudaOom) -> bool:
 def _is_afterwards(statement: Statement, view: View) -> bool:
     """Whether the traceback runs through a save or an evaluation, and not into training from there."""
     frames = _traceback(statement, view)
-    if not frames:
-        last = view.before(statement, 2)
-        return any(
-            re.search(r"[Ss]aving (?:model|checkpoint)|[Ee]valuating|[Vv]alidat(?:ing|ion)", each)
-            for each in last
-        )
     text = "\n".join(frames)
-    return bool(_AFTERWARDS.search(text)) and not _TRAINING.search(text)
+    if _TRAINING.search(text):
+        return False
+    if any(_names_afterwards(name) for name in _FUNCTION.findall(text)) or _AFTERWARDS_FILE.search(text):
+        return True
+    return any(_AFTERWARDS_LINE.search(each) for each in _lines_before(statement, view))
+
+
+def _names_afterwards(function: str) -> bool:
+    """Whether a function's name says so: `run_validation`, `_save_state_dict`; not `retrieval`, not a load.
+
+    >>> [_names_afterwards(name) for name in ("run_validation", "retrieval_head", "load_state_dict", "state_dict")]
+    [True, False, False, True]
+    """
+    words = set(function.lower().split("_"))
+    return bool(words & _AFTERWARDS) or ({"state", "dict"} <= words and "load" not in words)
+
+
+def _lines_before(statement: Statement, view: View) -> tuple[str, ...]:
+    """The last lines a program printed before its traceback, or before the statement where there is none."""
+    lines = view.before(statement, 60)
+    start = max((at for at, line in enumerate(lines) if _STARTS.search(line)), default=len(lines))
+    return lines[max(0, start - 2) : start]
 
 
 def _traceback(statement: Statement, view: View) -> tuple[str, ...]:

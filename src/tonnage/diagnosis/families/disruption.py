@@ -101,7 +101,8 @@ FAMILY = Family(
             r"node is shutting down",
             r"[Rr]eason:? *NodeShutdown",
             r"[Tt]ermination is imminent",
-            r"[Ss]pot (?:[Ii]nstance )?(?:[Ii]nterruption|[Tt]ermination|reclaim|preempt)",
+            r"[Ss]pot (?:[Ii]nstance )?(?:[Ii]nterruption|[Tt]ermination|reclaim|preempt|ITN)",
+            r"[Ii]nstance will be (?:interrupted|terminated|preempted|reclaimed)",
             r"interruption (?:notice|warning).*[Ss]pot",
             r"SpotInterruption",
             r"PreemptScheduled",
@@ -123,6 +124,8 @@ FAMILY = Family(
             r"ScaleDown.*(?:deleting|evict)",
             r"DisruptionTerminating",
             r"deleting pod for node scale down",
+            r"Disrupt(?:ing|ed) [Nn]ode",
+            r"Evicted pod: ",
         ),
         rule(
             "PRE-04",

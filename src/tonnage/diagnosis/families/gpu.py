@@ -18,7 +18,9 @@ def _torch_oom(read: Reading) -> Sign | None:
     return with_code(read.sign, code, confidence)
 
 
-_NOT_A_FAILURE = re.compile(r"not a failure|quota|Quota|429|device:CPU|allocator (?:mkl)?cpu")
+_NOT_A_FAILURE = re.compile(
+    r"not a failure|quota|Quota|429|device:CPU|allocator (?:mkl)?cpu|larger than max|No space left"
+)
 
 
 def _xla_oom(read: Reading) -> Sign | None:
@@ -73,6 +75,14 @@ def _xid(read: Reading) -> Sign | None:
     return with_code(read.sign, code) if code else None
 
 
+def _lost_or_mismatched(read: Reading) -> Sign | None:
+    """CUDA does not know why it finds no GPU; where NVML does not either, the container has lost it."""
+    return with_code(read.sign, "GPU-08", 0.9) if _NVML_LOST.search(read.view.text) else read.sign
+
+
+_NVML_LOST = re.compile(r"Failed to initialize NVML: Unknown Error|NVMLError_Unknown")
+
+
 FAMILY = Family(
     rules=(
         # -- hardware, by the driver's log and by the error that carries it
@@ -110,6 +120,8 @@ FAMILY = Family(
             r"GPU_IS_LOST",
             r"Unable to determine the device handle",
             r"unspecified launch failure",
+            r"the launch timed out and was terminated",
+            r"CUDA_ERROR_LAUNCH_FAILED",
             r"SXid",
             r"NVLink (?:fatal|error)|uncorrectable NVLink error|NVSwitch (?:fatal|error)",
             r"GPU requires reset",
@@ -122,6 +134,7 @@ FAMILY = Family(
             Tier.ROOT,
             0.93,
             r"Failed to initialize NVML: Unknown Error",
+            r"NVMLError_Unknown",
         ),
         # -- the program on the device
         rule(
@@ -161,6 +174,9 @@ FAMILY = Family(
             r"ran out of memory trying to allocate",
             r"Ran out of memory in memory space hbm",
             r"XlaRuntimeError.*[Oo]ut of memory",
+            r"ResourceExhaustedError: Graph execution error",
+            r"[Ff]ailed to allocate .*RESOURCE_EXHAUSTED",
+            r"RESOURCE_EXHAUSTED: (?:Failed to allocate|Error allocating|Attempting to (?:allocate|reserve))",
             weigh=_xla_oom,
         ),
         rule(
@@ -185,9 +201,24 @@ FAMILY = Family(
             r"CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)",
             r"CUSOLVER_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED)",
             r"CUFFT_(?:ALLOC_FAILED|INTERNAL_ERROR)",
+            r"[Uu]nable to find a valid cuDNN algorithm",
+            r"Failed to get convolution algorithm",
+            r"[Cc]ould not create cudnn handle",
+            r"failed to create cublas handle",
+            r"Blas x?GEMM launch failed",
             weigh=_masked,
         ),
         # -- driver and image
+        rule(
+            "GPU-09",
+            Tier.ROOT,
+            0.85,
+            r"CUDA unknown error",
+            r"No CUDA GPUs are available",
+            r"no CUDA-capable device is detected",
+            r"CUDA_ERROR_NO_DEVICE",
+            weigh=_lost_or_mismatched,
+        ),
         rule(
             "GPU-09",
             Tier.ROOT,
@@ -196,9 +227,6 @@ FAMILY = Family(
             r"no kernel image is available",
             r"NVIDIA driver on your system is too old",
             r"Driver/library version mismatch",
-            r"CUDA unknown error",
-            r"No CUDA GPUs are available",
-            r"no CUDA-capable device is detected",
             r"[Ff]ound no NVIDIA driver",
             r"couldn't communicate with the NVIDIA driver",
             r"Torch not compiled with CUDA enabled",
@@ -213,9 +241,15 @@ FAMILY = Family(
             r"invalid device function",
             r"invalid value for --gpu-architecture",
             r"cudaErrorInsufficientDriver",
-            r"CUDA_ERROR_NO_DEVICE",
             r"cudaErrorNoKernelImageForDevice",
-            r"unsupported gpu architecture",
+            r"[Uu]nsupported gpu architecture",
+            r"CUDA version .*mismatches the version that was used to compile",
+            r"lib(?:cuda|cudart|cudnn|cublas|cusparse|nvrtc|nccl)\S*\.so\S*: cannot open",
+            r"only supports (?:Ampere|Hopper|Volta|Turing) GPUs or newer",
+            r"on a CUDA device but torch\.cuda\.is_available\(\) is False",
+            r"CUDA driver initialization failed",
+            r"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+            r"hipErrorNoBinaryForGpu",
         ),
     )
 )

@@ -26,7 +26,7 @@ def _node_or_own(read: Reading) -> Sign | None:
     return read.sign
 
 
-_SYSTEM_OOM = re.compile(r"System ?OOM|constraint=CONSTRAINT_NONE|global_oom")
+_SYSTEM_OOM = re.compile(r"System ?OOM|constraint=CONSTRAINT_NONE|global_oom|\bOut of memory: Kill")
 _AT_LIMIT = re.compile(r"CONSTRAINT_MEMCG|Memory cgroup out of memory")
 
 
@@ -243,6 +243,8 @@ FAMILY = Family(
             r"OOM when allocating tensor.*(?:device:CPU|allocator (?:mkl)?cpu)",
             r"ArrowMemoryError",
             r"pyarrow.*[Oo]ut of memory",
+            r"paging file is too small",
+            r"\bfailed to allocate \d+ bytes of (?:host|pinned|pageable)",
             weigh=_refused,
         ),
         # -- a child that somebody killed, seen by its launcher
@@ -256,7 +258,7 @@ FAMILY = Family(
             r"terminated (?:by|with) signal (?:9|SIGKILL)",
             r"died with <Signals\.SIGKILL",
             r"(?:exit )?code -9\b",
-            r"exit(?:ed)? (?:with )?(?:status|code):? 247\b",
+            r"[Ee]xit(?:ed)? (?:with )?(?:[Ss]tatus|[Cc]ode):? +247\b",
             r"exitCode: 247\b",
             r"SIGKILL\(-9\)",
             r"exited on signal 9 \(Killed\)",

@@ -69,6 +69,8 @@ FAMILY = Family(
             r"429 .*(?:[Qq]uota|RESOURCE_EXHAUSTED)",
             r"RESOURCE_EXHAUSTED.*[Qq]uota",
             r"VcpuLimitExceeded",
+            r"ResourceLimitExceeded",
+            r"account-level service limit",
             r"LimitExceeded.*instances?",
         ),
         rule(
@@ -126,6 +128,7 @@ FAMILY = Family(
             Tier.EXIT,
             0.7,
             r"exitCode: 12[678]\b",
+            r"[Ee]xit [Cc]ode: +12[678]\b",
         ),
     )
 )

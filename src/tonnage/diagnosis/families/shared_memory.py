@@ -49,6 +49,7 @@ FAMILY = Family(
             r"Call to posix_fallocate failed ?: No space left",
             r"failed to extend \S*nccl\S* to \d+ bytes",
             r"Error while creating shared memory segment",
+            r"NCCL WARN Call to \w+ failed ?: No space left",
             r"NCCL WARN .*(?:/dev/shm|shared memory).*No space left",
         ),
         rule(
@@ -68,6 +69,7 @@ FAMILY = Family(
             r"out of shared memory",
             r"unable to write to file </torch_",
             r"unable to (?:open|mmap|resize|allocate) shared memory.*(?:No space|Cannot allocate|Bus|\(28\)|\(12\))",
+            r"unable to allocate shared memory\(shm\) for file",
             r"DataLoader worker \(pid\(?s?\)? [\d, ]+\) is killed by signal: Bus error",
             r"shm_open.*(?:No space left|ENOSPC)",
             r"ftruncate.*(?:No space left|ENOSPC)",
@@ -89,6 +91,7 @@ FAMILY = Family(
             0.6,
             r"exitcode ?: ?-7\b",
             r"exitCode: 135\b",
+            r"[Ee]xit [Cc]ode: +135\b",
             r"Signal 7 \(SIGBUS\)",
             r"[Bb]us error \(core dumped\)",
             r"code -7\b",
