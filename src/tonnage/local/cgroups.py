@@ -12,7 +12,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path("/sys/fs/cgroup")
+from tonnage_agent.cgroup import CgroupError, read_at
+from tonnage_agent.sampling.hierarchy import CGROUP_ROOT, SELF_CGROUP, candidates
+from tonnage_agent.telemetry import Sample
+
 _REMOVE_SECONDS = 5.0
 
 
@@ -42,13 +45,21 @@ class MemoryCgroup:
 
     @property
     def peak(self) -> int | None:
-        return _number(self.folder / ("memory.peak" if self.version == 2 else "memory.max_usage_in_bytes"))
+        sample = self._sample()
+        return None if sample is None else sample.peak_bytes
 
     @property
     def oom_kills(self) -> int | None:
         """Kills the kernel counted here; None where it does not tell."""
-        events = self.folder / ("memory.events" if self.version == 2 else "memory.oom_control")
-        return _table(events).get("oom_kill")
+        sample = self._sample()
+        return None if sample is None else sample.oom_kills
+
+    def _sample(self) -> Sample | None:
+        """What the kernel counts, read as the agent reads it."""
+        try:
+            return read_at(time.time(), self.version, self.folder)
+        except CgroupError:
+            return None
 
     @property
     def pids(self) -> list[int]:
@@ -73,7 +84,7 @@ class MemoryCgroup:
 
 
 def make(
-    name: str, limit: int, root: Path = ROOT, self_cgroup: Path = Path("/proc/self/cgroup")
+    name: str, limit: int, root: Path = CGROUP_ROOT, self_cgroup: Path = SELF_CGROUP
 ) -> MemoryCgroup | None:
     """A cgroup with a memory limit; None where this user may not make one."""
     for version, parent in _parents(root, self_cgroup):
@@ -92,40 +103,21 @@ def make(
 
 
 def _parents(root: Path, self_cgroup: Path) -> list[tuple[int, Path]]:
-    """Where a child of ours may be made, likeliest first."""
-    named: dict[int, str] = {}
-    for line in self_cgroup.read_text().splitlines() if self_cgroup.is_file() else ():
-        number, controllers, path = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            named[1] = path.lstrip("/")
-        elif number == "0":
-            named[2] = path.lstrip("/")
+    """Where a child of ours may be made, likeliest first.
+
+    Version 2 gives no controllers to children of a cgroup that holds processes itself, as ours does: beside it may do.
+    """
+    named = self_cgroup.read_text() if self_cgroup.is_file() else ""
     found: list[tuple[int, Path]] = []
-    if (root / "memory" / "memory.limit_in_bytes").exists() or 1 in named:
-        found += [(1, root / "memory" / named.get(1, "")), (1, root / "memory")]
-    for mount in (root, root / "unified"):
-        if (mount / "cgroup.controllers").is_file():
-            own = mount / named.get(2, "")
-            found += [(2, own), (2, own.parent), (2, mount)]
-    return [(version, folder) for version, folder in dict.fromkeys(found) if folder.is_dir()]
+    for version, folder in candidates(root, named, "memory", ("memory",)):
+        marker = folder / ("cgroup.controllers" if version == 2 else "memory.limit_in_bytes")
+        if marker.is_file():
+            found.append((version, folder))
+            is_mount = version == 1 or folder in (root, root / "unified")
+            found += [] if is_mount else [(version, folder.parent)]
+    return list(dict.fromkeys(found))
 
 
 def _enable_memory(parent: Path) -> None:
     if "memory" not in (parent / "cgroup.subtree_control").read_text().split():
         (parent / "cgroup.subtree_control").write_text("+memory")
-
-
-def _table(path: Path) -> dict[str, int]:
-    try:
-        lines = [line.split() for line in path.read_text().splitlines()]
-    except OSError:
-        return {}
-    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
-
-
-def _number(path: Path) -> int | None:
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdecimal() else None
