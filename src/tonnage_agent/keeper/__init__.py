@@ -2,7 +2,7 @@
 
     naming, manifest, pruning, intervals, pacing    pure
     port                                            what a place is
-    folder, bucket (s3, obstore)                    places
+    folder, bucket (s3)                             places
     keeper, together                                save and resume, by one process or by many ranks
 
 Nothing here knows torch, or who trains. `tonnage_agent.sdk` is what a training script uses.

@@ -1,6 +1,7 @@
 """What a bucket's client must do for the keeper: the common core of object stores.
 
-Two implement it, and one contract suite runs against both: our own client (`s3`), and obstore where it is installed.
+Our own client (`s3`) implements it. Another one could: it would have to let the server check what arrives, and to
+give up uploads that a killed writer left half-way, which obstore does not (docs/dependencies.md).
 """
 
 from __future__ import annotations
