@@ -1,7 +1,7 @@
 """What a bucket's client must do for the keeper: the common core of object stores.
 
-Our own client (`s3`) implements it. Another one could: it would have to let the server check what arrives, and to
-give up uploads that a killed writer left half-way, which obstore does not (docs/dependencies.md).
+Our own client (`s3`) implements it. Another one could: it would have to find and give up uploads that a killed writer
+left half-way, which obstore does not (docs/dependencies.md).
 """
 
 from __future__ import annotations
