@@ -101,9 +101,10 @@ def resumed_line(attempt: Attempt) -> str:
 
 
 def finish_line(run: RunRecord, why: str) -> str:
-    """That it is done, with what it cost where that is known."""
-    rate = run.launching.price_per_hour
-    return f"{why}, {price(ran_seconds(run.attempts), rate)} in all" if rate else why
+    """That it is done, how long all attempts ran, and what that cost where it is known."""
+    ran, rate = ran_seconds(run.attempts), run.launching.price_per_hour
+    cost = f" and {price(ran, rate)}" if rate else ""
+    return f"{why}, {duration(ran)}{cost} in all" if ran > 0 else why
 
 
 def finished(attempt: Attempt, ending: Ending) -> str:
