@@ -1,10 +1,12 @@
-"""The check of the peers in a thread of its own, so that a signal meanwhile is heard."""
+"""The check of the peers in a thread of its own, so that a signal meanwhile is heard; and the cards there are."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
+from tonnage_agent.peers.cards import cards_line
 from tonnage_agent.peers.checking import Asked, Verdict, check_peers
 from tonnage_agent.peers.listening import Identity
 from tonnage_agent.settings import Settings
@@ -25,4 +27,6 @@ def check(settings: Settings, is_interrupted: Callable[[], bool]) -> Verdict | N
         thread.join(0.1)
         if is_interrupted():
             return None
+    if found and (cards := cards_line()):
+        return replace(found[0], line=f"{found[0].line}; {cards}")
     return found[0] if found else Verdict(False, True, "the check of the peers failed")
