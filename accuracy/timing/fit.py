@@ -13,9 +13,11 @@ import argparse
 import json
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from accuracy.catalogue import Configuration
 from accuracy.timing import keeping, results, writing

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_fields
 from solver_builders import GIB, AWorld, a_setup
 
 from tonnage.planning.solver.explaining import steps_between, untouched
@@ -38,7 +39,7 @@ def spaces(draw: st.DrawFn) -> Space:
         micro_batch=draw(st.sampled_from([1, 2, 3, 4, 6, 8])), accumulation=draw(st.integers(1, 4))
     )
     pick = lambda values: tuple(draw(st.lists(st.sampled_from(values), min_size=1, unique=True)))  # noqa: E731
-    return replace(
+    return with_fields(
         only(base),
         devices=pick([Devices("large", 1), Devices("small", 2), Devices("small", 4), Devices("large", 2, 2)]),
         checkpointing=pick(["none", "selective", "full"]),
@@ -130,7 +131,7 @@ def test_nothing_takes_less_memory_than_the_leanest(space: Space, world: AWorld)
 def test_bisection_asks_few_questions() -> None:
     base = a_setup(micro_batch=64, accumulation=1)
     world = AWorld(states=10, activations=4)
-    solution = by_bisection(replace(only(base), may_cut=True), world)
+    solution = by_bisection(with_fields(only(base), may_cut=True), world)
 
     assert solution.best is not None
     assert solution.best.setup.recipe.micro_batch == 16
@@ -155,7 +156,7 @@ def test_obstacles_are_told_when_they_are_what_is_in_the_way() -> None:
 def test_the_smallest_fix_turns_one_knob_only() -> None:
     base = a_setup(micro_batch=8, accumulation=1)
     world = AWorld(states=10, activations=20)  # 10 + 160 of 80 GiB
-    space = replace(only(base), checkpointing=("none", "selective", "full"), may_cut=True)
+    space = with_fields(only(base), checkpointing=("none", "selective", "full"), may_cut=True)
     fixes = single_fixes(space, world)
 
     assert [fix.knob for fix in fixes] == ["micro_batch", "checkpointing"]
@@ -185,7 +186,7 @@ def test_the_steps_of_an_explanation_add_up(space: Space, world: AWorld) -> None
 
 def test_knobs_left_alone_say_what_they_would_have_saved() -> None:
     base = a_setup(micro_batch=1)
-    space = replace(only(base), checkpointing=("none", "full"), offloads=("none", "optimizer"))
+    space = with_fields(only(base), checkpointing=("none", "full"), offloads=("none", "optimizer"))
     left = {
         turn.knobs: turn.saved // GIB for turn in untouched(space, base, AWorld(states=10, activations=8))
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tonnage.memory.estimate import Estimate, Guard, Interval, LargeTensor, Part
 from tonnage.memory.recipe import Parallel, Recipe

@@ -102,7 +102,7 @@ def test_the_terminal_s_picture_is_as_wide_as_asked_and_as_high_as_the_peak(view
 
 
 def test_an_estimate_without_samples_has_an_empty_frame_and_no_terminal_picture(view):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     bare = replace(view.estimate, samples=())
     assert draw_text(bare) == []

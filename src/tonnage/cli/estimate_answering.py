@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tonnage.cli.estimate_asking import Asked, ShapeAsked, StepAsked
 from tonnage.cluster.gpus import GpuType

@@ -14,8 +14,9 @@ no unit for is absent: `peak("bfloat16")` then falls back to what the arithmetic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from tonnage.cluster.gpus import GPU_TYPES, GpuType
 
@@ -28,8 +29,7 @@ _TERA = 1e12
 _GIGA = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class GpuFacts:
+class GpuFacts(msgspec.Struct, frozen=True):
     """The figures of one GPU type; bytes, bytes per second and operations per second."""
 
     name: str
@@ -48,7 +48,7 @@ class GpuFacts:
     """One direction."""
     context_bytes: int
     """On the device once a process has touched it, before any library is loaded."""
-    origins: dict[str, Origin] = field(default_factory=dict)
+    origins: dict[str, Origin] = msgspec.field(default_factory=dict)
 
     def origin(self, figure: str) -> Origin:
         """Where a figure comes from, by its field's name."""

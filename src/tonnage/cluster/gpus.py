@@ -9,13 +9,13 @@ comes with one such GPU; they size simulated nodes and decide nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class MigProfile:
+
+class MigProfile(msgspec.Struct, frozen=True):
     """One way to cut a GPU: `3g.40gb` takes 3 of 7 compute and 4 of 8 memory slices, twice at most."""
 
     name: str
@@ -24,8 +24,7 @@ class MigProfile:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class HostShare:
+class HostShare(msgspec.Struct, frozen=True):
     """What one GPU of this type usually has beside it: cpu cores, RAM and local disk in GiB."""
 
     cpu: int
@@ -33,8 +32,7 @@ class HostShare:
     disk_gib: int
 
 
-@dataclass(frozen=True, slots=True)
-class GpuType:
+class GpuType(msgspec.Struct, frozen=True):
     """A GPU model as people name it and as nodes announce it."""
 
     name: str
@@ -45,7 +43,7 @@ class GpuType:
     host: HostShare
     aliases: tuple[str, ...] = ()
     mig: tuple[MigProfile, ...] = ()
-    memory_slices: int = field(default=8)
+    memory_slices: int = 8
     """Into how many parts MIG cuts the memory."""
 
     def mig_profile(self, name: str) -> MigProfile | None:

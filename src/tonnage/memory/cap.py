@@ -11,7 +11,7 @@ found by bisection, then limits above it are probed, and where one fails the sea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.memory.allocator.sizes import GRAIN
 from tonnage.memory.program import Program
@@ -22,8 +22,7 @@ from tonnage.memory.replay import Outcome
 PROBES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Cap:
+class Cap(msgspec.Struct, frozen=True):
     """The smallest limit, and what happens at it."""
 
     bytes: int

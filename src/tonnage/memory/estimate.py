@@ -12,14 +12,14 @@ Five figures that are often confused are kept apart, all in bytes:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 Mode = Literal["exact", "shape"]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A figure with its 80 % interval."""
 
     p10: float
@@ -27,16 +27,14 @@ class Interval:
     p90: float
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(msgspec.Struct, frozen=True):
     """What is added to be safe, and why that much."""
 
     bytes: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One line of the sum at the peak: what, how much, and the formula or origin it comes from."""
 
     name: str
@@ -44,8 +42,7 @@ class Part:
     formula: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PhasePeak:
+class PhasePeak(msgspec.Struct, frozen=True):
     """The most that is held in one phase, and what it consists of."""
 
     name: str
@@ -53,8 +50,7 @@ class PhasePeak:
     parts: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LargeTensor:
+class LargeTensor(msgspec.Struct, frozen=True):
     """One of the largest tensors alive at the peak, and who made it."""
 
     bytes: int
@@ -65,8 +61,7 @@ class LargeTensor:
     dtype: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PeakPlace:
+class PeakPlace(msgspec.Struct, frozen=True):
     """Where in a step the most is held: the phase, and the module and operation at work."""
 
     phase: str
@@ -74,8 +69,7 @@ class PeakPlace:
     operation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """What is held at one moment of a step, for drawing it."""
 
     call: int
@@ -105,8 +99,7 @@ CATEGORIES: tuple[str, ...] = (
 """What memory is held for, in the order it is shown: what stays first, what comes and goes last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """The memory of one step on one GPU, and its time where it is known."""
 
     mode: Mode
@@ -125,9 +118,9 @@ class Estimate:
     retries: int = 0
     """How often the allocator gives memory back and asks again at the smallest cap: it trains, but slower."""
     peak: PeakPlace | None = None
-    samples: tuple[Sample, ...] = field(default=(), repr=False)
+    samples: tuple[Sample, ...] = ()
     """The last traced step, thinned for drawing; every thinned stretch keeps its highest moment."""
-    timeline: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    timeline: tuple[tuple[int, int, int], ...] = ()
     """(event number, allocated, reserved) over the last step, thinned for drawing."""
 
     @property

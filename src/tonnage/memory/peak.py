@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tonnage.memory.estimate import CATEGORIES, LargeTensor, Part, PeakPlace, PhasePeak, Sample
 from tonnage.memory.program import Program, Stretch
@@ -27,15 +28,14 @@ SAMPLES = 1500
 PHASES = ("build", "forward", "backward", "optimizer", "other")
 
 
-@dataclass(slots=True)
-class Profile:
+class Profile(msgspec.Struct):
     """What was seen of a run without a limit."""
 
     peak_allocated: int = 0
     peak_reserved: int = 0
     parts: tuple[int, ...] = (0,) * len(CATEGORIES)
     place: PeakPlace | None = None
-    phases: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    phases: dict[str, tuple[int, tuple[int, ...]]] = msgspec.field(default_factory=dict)
     """Per phase: the most allocated, and its parts."""
     largest: tuple[LargeTensor, ...] = ()
     samples: tuple[Sample, ...] = ()

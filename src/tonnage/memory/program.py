@@ -7,7 +7,7 @@ step), so that a step can be repeated; the cache is emptied after a stretch wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tonnage.memory.allocator import AllocatorSettings, read_settings
 from tonnage.memory.allocator.sizes import SMALL, round_size
@@ -25,36 +25,29 @@ from tonnage.memory.workspaces import (
 TEMPORARY, WORKSPACE = "temporary", "workspace"
 
 
-@dataclass(slots=True)
-class Slots:
+class Slots(msgspec.Struct):
     """What is known of every block, by slot; parallel lists, because there are hundreds of thousands."""
 
-    sizes: list[int] = field(default_factory=list)
+    sizes: list[int] = msgspec.field(default_factory=list)
     """Rounded, as the allocator hands them out."""
-    pools: list[int] = field(default_factory=list)
+    pools: list[int] = msgspec.field(default_factory=list)
     """Index into `pool_names`."""
-    categories: list[str] = field(default_factory=list)
-    calls: list[int] = field(default_factory=list)
+    categories: list[str] = msgspec.field(default_factory=list)
+    calls: list[int] = msgspec.field(default_factory=list)
     """The call that made it; -1 where none did."""
-    pool_names: list[tuple[bool, int]] = field(default_factory=list)
+    pool_names: list[tuple[bool, int]] = msgspec.field(default_factory=list)
     """(is small, stream)."""
-    optional: dict[int, int] = field(default_factory=dict)
+    optional: dict[int, int] = msgspec.field(default_factory=dict)
     """Slots an operation can do without, and the plan each belongs to: the same of every call of that operation."""
-    _pool_numbers: dict[tuple[bool, int], int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._pool_numbers = {name: number for number, name in enumerate(self.pool_names)}
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def pool(self, name: tuple[bool, int]) -> int:
         """The number of a pool."""
-        found = self._pool_numbers.get(name)
-        if found is None:
-            found = self._pool_numbers[name] = len(self.pool_names)
+        if name not in self.pool_names:
             self.pool_names.append(name)
-        return found
+        return self.pool_names.index(name)
 
     def add(self, size: int, stream: int, category: str, call: int) -> int:
         """A new slot; a size of 0 is a block that takes no memory."""
@@ -65,13 +58,12 @@ class Slots:
         return len(self.sizes) - 1
 
 
-@dataclass(slots=True)
-class Stretch:
+class Stretch(msgspec.Struct):
     """Events between two marks, with the call each happened in (-1: between calls)."""
 
     name: str
-    events: list[int] = field(default_factory=list)
-    calls: list[int] = field(default_factory=list)
+    events: list[int] = msgspec.field(default_factory=list)
+    calls: list[int] = msgspec.field(default_factory=list)
     empties_cache: bool = False
 
     @property
@@ -79,8 +71,7 @@ class Stretch:
         return self.name.startswith("step")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """All a replay needs."""
 
     trace: Trace
@@ -160,7 +151,8 @@ class _Writer:
         slots.categories = [categories[block.category] for block in blocks]
         slots.calls = [block.call for block in blocks]
         names = [(size <= SMALL, block.stream) for size, block in zip(slots.sizes, blocks, strict=True)]
-        slots.pools = [slots.pool(name) for name in names]
+        pools = {name: slots.pool(name) for name in dict.fromkeys(names)}
+        slots.pools = [pools[name] for name in names]
 
     def _between(self, kind: str, argument: int) -> None:
         if kind == "m":

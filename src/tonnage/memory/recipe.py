@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Precision = Literal["bf16", "amp-bf16", "amp-fp16", "fp16", "fp32"]
 Optimizer = Literal["adamw", "adamw-fused", "adamw-forloop", "sgd", "sgdm", "adafactor"]
@@ -12,8 +13,7 @@ Attention = Literal["sdpa", "eager", "flash"]
 Offload = Literal["none", "optimizer", "all"]
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(msgspec.Struct, frozen=True):
     """How ranks share the work. `ddp` and `fsdp` are degrees; their product with the others is the world size."""
 
     ddp: int = 1
@@ -34,8 +34,7 @@ class Parallel:
         return self.data * self.tensor * self.pipeline
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True):
     """One optimizer step on one rank."""
 
     micro_batch: int

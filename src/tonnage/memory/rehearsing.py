@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
+
+import msgspec
 
 from tonnage.memory.allocator import OutOfMemoryError
 from tonnage.memory.allocator.flat import Blocks, FlatAllocator, is_common
@@ -35,16 +36,14 @@ NEVER = -1
 """No turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(msgspec.Struct, frozen=True):
     """One stretch to play; `is_again` where a repetition begins with it."""
 
     stretch: Stretch
     is_again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """How far a run had come: the turn, the events played of it, and the arrangements seen before repetitions."""
 
     turn: int
@@ -57,8 +56,7 @@ class _Place:
     """How the last traced step found the allocator, once it has begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
+class _Tried(msgspec.Struct, frozen=True):
     """What came of every limit from `least` up to below `above`."""
 
     least: int

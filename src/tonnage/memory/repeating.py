@@ -15,7 +15,9 @@ made again. Or it is memory that grows with every step: then it is, and the run 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.program import Program, Slots, Stretch
 
@@ -24,8 +26,7 @@ REBUILT_WITHIN = 0.01
 """The same content cut into other blocks rounds to a little more or less."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(msgspec.Struct, frozen=True):
     """One more step: its events, and which slot takes over which block before it runs."""
 
     stretches: tuple[Stretch, ...]

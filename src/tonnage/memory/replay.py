@@ -8,7 +8,8 @@ every later one would do the same). `rehearsing` does the same many times over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.memory.allocator import CachingAllocator, OutOfMemoryError
 from tonnage.memory.allocator.blocks import Block
@@ -19,8 +20,7 @@ STEPS = 5
 """Steps a cap is judged over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What a whole run came to."""
 
     peak_allocated: int
@@ -30,8 +30,7 @@ class Outcome:
     """Steps that were really replayed; fewer than asked for where the rest would repeat the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """The allocator after one event."""
 
     stretch: Stretch

@@ -9,8 +9,9 @@ the rough one does not decide.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.planning.solver.setup import Setup

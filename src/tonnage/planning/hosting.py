@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as with_fields
+
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GPU_TYPES
 from tonnage.cost.price import Price
@@ -46,7 +48,7 @@ def on_host(
         unknown.append(Unknown("RAM of the step", why))
     else:
         try:
-            estimate = replace(estimator.estimate(setup), step_seconds=None)
+            estimate = with_fields(estimator.estimate(setup), step_seconds=None)
         except CannotEstimate as reason:
             unknown.append(Unknown("RAM of the step", str(reason)))
     return setup, estimate, tuple(unknown)

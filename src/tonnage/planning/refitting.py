@@ -9,7 +9,8 @@ every answer would take seconds before anything is started, and the cuts are the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tonnage.planning.answers import Alternative
 from tonnage.planning.situation import Situation, scales_of, space_of

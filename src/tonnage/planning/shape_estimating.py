@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError

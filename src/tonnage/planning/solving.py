@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.judging import Outcome, Remembering
@@ -15,8 +17,7 @@ SMALL_SPACE = 12
 """Up to so many setups every one is timed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(msgspec.Struct, frozen=True):
     """An answer with the space it was found in and the judge that knows the rest."""
 
     solution: Solution

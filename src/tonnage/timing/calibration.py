@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from tonnage.cluster.gpus import GpuType
 from tonnage.tables import read_table
@@ -16,8 +17,7 @@ from tonnage.timing.host import HostPace
 TABLE = "measured_h200.json"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredTable:
+class MeasuredTable(msgspec.Struct, frozen=True):
     """What lies in the file; the fields are those of `Calibration`."""
 
     gpu: str
@@ -30,8 +30,7 @@ class MeasuredTable:
     """Every measured place of every family of operations, as `kind:family`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """What was measured, and on which device."""
 
     gpu: str

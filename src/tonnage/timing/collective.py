@@ -7,7 +7,7 @@ there is none; between nodes a network card, of which the node's GPUs usually ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cluster.gpu_facts import GpuFacts
 from tonnage.memory.trace import Operation
@@ -40,8 +40,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Interconnect:
+class Interconnect(msgspec.Struct, frozen=True):
     """Where ranks sit: GPUs to a node, and the network's bytes per second for each GPU, one direction."""
 
     gpus_per_node: int = 8

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 Point = tuple[tuple[float, ...], float, float]
 """Features, the logarithm of measured over guessed, and how much it counts (a real step's more than a trial's)."""
@@ -23,8 +24,7 @@ _WINDOW = 3.0
 """Octaves of the first feature, the size, beyond which a measurement is not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(msgspec.Struct, frozen=True):
     """A factor on the first guess, and how far apart the measurements behind it lie (logarithms)."""
 
     factor: float

@@ -6,7 +6,7 @@ steps so small that the GPU always waits; another processor is another pace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tonnage.memory.trace import Operation
 from tonnage.timing.work import Work, base_name
@@ -14,14 +14,13 @@ from tonnage.timing.work import Work, base_name
 _FEW_KERNELS = 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class HostPace:
+class HostPace(msgspec.Struct, frozen=True):
     """Seconds per call by phase and kind of work, and per tensor of a list."""
 
     by_phase: dict[str, float]
-    by_kind: dict[str, float] = field(default_factory=dict)
+    by_kind: dict[str, float] = msgspec.field(default_factory=dict)
     """What kinds of work cost more than others."""
-    casts: dict[str, float] = field(default_factory=dict)
+    casts: dict[str, float] = msgspec.field(default_factory=dict)
     """Casts by phase: autocast and autograd make them without a way through Python."""
     per_list_tensor: float = 0.25e-6
     renaming: float = 1.5e-6

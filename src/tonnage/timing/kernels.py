@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
@@ -14,8 +14,7 @@ from tonnage.timing.roofline import first_guess, floor
 from tonnage.timing.work import Arithmetic, Work
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTime:
+class DeviceTime(msgspec.Struct, frozen=True):
     """Seconds on the device, and how uncertain they are (logarithm)."""
 
     seconds: float

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 QUEUE_LENGTH = 1024
 """Launches the driver takes before the host must wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """One call: seconds of the host, seconds of the device, and how they hang together."""
 
     host: float
@@ -31,8 +31,7 @@ class Asked:
     """Everything that collectives still have to do must be done before this."""
 
 
-@dataclass(slots=True)
-class Timelines:
+class Timelines(msgspec.Struct):
     """Where host and device stand, in seconds since the step began."""
 
     gap: float
@@ -42,8 +41,8 @@ class Timelines:
     busy: float = 0.0
     exposed: float = 0.0
     """Seconds the device waited for collectives."""
-    _pending: deque[float] = field(default_factory=deque)
-    _queued: deque[float] = field(default_factory=deque)
+    _pending: deque[float] = msgspec.field(default_factory=deque)
+    _queued: deque[float] = msgspec.field(default_factory=deque)
 
     def ask(self, call: Asked) -> None:
         """Play one call."""

@@ -8,8 +8,9 @@ the difference says. A pipeline idles while it fills and drains: (stages - 1) mi
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.memory.estimate import Interval

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
@@ -25,8 +26,7 @@ MOST_KNOWN = 20_000
 """Operations whose cost is remembered for one GPU."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepTime:
+class StepTime(msgspec.Struct, frozen=True):
     """A step's seconds and what they consist of."""
 
     seconds: Interval
@@ -67,8 +67,7 @@ def analysed_step(
     return _told(lines, reader, gpu, chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cost:
+class _Cost(msgspec.Struct, frozen=True):
     work: Work
     seconds: float
     waits: bool

@@ -6,7 +6,7 @@ end of the throughput.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cluster.gpu_facts import Rate, facts_of
 from tonnage.cluster.gpus import GpuType
@@ -15,8 +15,7 @@ from tonnage.memory.estimate import Interval
 _HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
+class Throughput(msgspec.Struct, frozen=True):
     """What one step after the other comes to; every interval is p10, p50, p90 of its own figure."""
 
     step_seconds: Interval

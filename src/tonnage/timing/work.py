@@ -8,8 +8,9 @@ the operation and its shape, and are the same next time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from tonnage.cluster.gpu_facts import Rate
 from tonnage.memory.trace import Operation
@@ -19,8 +20,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(msgspec.Struct, frozen=True):
     """Whether fp32 products may use the tensor cores' shorter format; torch's defaults."""
 
     matrix_tf32: bool = False
@@ -35,8 +35,7 @@ class Arithmetic:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(msgspec.Struct, frozen=True):
     """A product cut into pieces that multiprocessors work off in waves."""
 
     rows: float
@@ -45,8 +44,7 @@ class Tiles:
     batch: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """Arithmetic and traffic of one operation."""
 
     kind: Kind

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.memory.device import device_of

@@ -14,8 +14,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from operator import length_hint
+
+import msgspec
 
 from tonnage.memory.allocator.addresses import AddressSpace
 from tonnage.memory.allocator.blocks import ADDRESS, ADDRESS_BITS
@@ -35,8 +36,7 @@ def is_common(settings: AllocatorSettings) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(msgspec.Struct, frozen=True):
     """What a run asks for: by slot the rounded size and the pool; the slots it can do without, with their plans.
 
     A plan that once found no room is not tried again: cuDNN's next one is kept for that shape.

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 MIB = 2**20
 INTERVALS = 16
@@ -29,8 +31,7 @@ class SettingsError(ValueError):
     """The text is not one torch would start with; the message says which part and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorSettings:
+class AllocatorSettings(msgspec.Struct, frozen=True):
     """The settings that decide where a block goes; sizes in bytes, `None` where there is no bound."""
 
     expandable_segments: bool = False

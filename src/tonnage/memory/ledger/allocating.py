@@ -13,9 +13,11 @@ weights in fp32, they cannot have been made that way, and only the other is repl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import accumulate, chain, compress
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.allocator.caching import UNBOUNDED
 from tonnage.memory.allocator.sizes import GRAIN, SMALL
@@ -30,8 +32,7 @@ FINENESS = 1 / 300
 """Share of the peak to which the smallest limit is found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(msgspec.Struct, frozen=True):
     """What the allocator makes of a step."""
 
     peak_reserved: int
@@ -39,8 +40,7 @@ class Allocated:
     retries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unpressed:
+class Unpressed(msgspec.Struct, frozen=True):
     """What it holds without a limit; no limit below `peak_allocated` trains."""
 
     peak_allocated: int

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from sys import getrefcount
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tonnage.memory.ledger.tape import OUTSIDE, Part
 from tonnage.memory.ledger.tensors import Shape, Tensor
@@ -60,8 +61,7 @@ class StopRecomputation(Exception):  # noqa: N818 - a signal, not an error
     """Every saved tensor of the checkpointed part is back."""
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(msgspec.Struct):
     """One checkpointed part: how to run it again, and the tensors that run gave back."""
 
     function: Callable[[], object]
@@ -70,12 +70,14 @@ class Frame:
     recomputed: list[Tensor | None] | None = None
 
 
-@dataclass(slots=True)
 class Slot:
     """The place of a saved tensor that was not saved."""
 
-    frame: Frame
-    index: int
+    __slots__ = ("frame", "index")
+
+    def __init__(self, frame: Frame, index: int) -> None:
+        self.frame = frame
+        self.index = index
 
     def __del__(self) -> None:
         kept = self.frame.recomputed

@@ -6,7 +6,7 @@ event is kept as (origin, place): which beginning it counts from, and how far be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tonnage.memory.ledger.turns import GATHERED, Code, Piece
 
@@ -14,26 +14,25 @@ CALLS, OWN = 0, 1
 """The first two origins: calls of this piece, blocks of this turn."""
 
 
-@dataclass(slots=True)
-class Columns:
+class Columns(msgspec.Struct):
     """What of a piece is the same for every layer it is written for."""
 
     modules: list[Code]
-    origins: list[Code] = field(default_factory=list)
+    origins: list[Code] = msgspec.field(default_factory=list)
     """Turns whose blocks are freed here, behind `CALLS` and `OWN`: the sweep, and the layer where it is one's."""
-    origin_of: list[int] = field(default_factory=list)
-    place_of: list[int] = field(default_factory=list)
-    calls: list[tuple[int, int, int, int]] = field(default_factory=list)
+    origin_of: list[int] = msgspec.field(default_factory=list)
+    place_of: list[int] = msgspec.field(default_factory=list)
+    calls: list[tuple[int, int, int, int]] = msgspec.field(default_factory=list)
     """Operation as the shallow run numbers it, phase, place among the modules, thread."""
-    sizes: list[int] = field(default_factory=list)
-    categories: list[int] = field(default_factory=list)
-    labels: list[str | Code] = field(default_factory=list)
+    sizes: list[int] = msgspec.field(default_factory=list)
+    categories: list[int] = msgspec.field(default_factory=list)
+    labels: list[str | Code] = msgspec.field(default_factory=list)
     """A tuple holds the end of a name that begins with the own layer's."""
-    block_modules: list[int] = field(default_factory=list)
-    block_calls: list[int] = field(default_factory=list)
-    left: dict[int, None] = field(default_factory=dict)
+    block_modules: list[int] = msgspec.field(default_factory=list)
+    block_calls: list[int] = msgspec.field(default_factory=list)
+    left: dict[int, None] = msgspec.field(default_factory=dict)
     """Blocks made here and not freed here."""
-    freed: list[tuple[int, int]] = field(default_factory=list)
+    freed: list[tuple[int, int]] = msgspec.field(default_factory=list)
     """Blocks freed here that were not made here."""
     is_gathered: bool = False
     """Whether its first block is the one whose size is a sum over all layers."""

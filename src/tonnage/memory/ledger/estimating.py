@@ -6,8 +6,9 @@ limit that trains -> what lies outside the allocator -> a guard band from measur
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType

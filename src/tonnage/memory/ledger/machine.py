@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from tonnage.memory.ledger.autograd import Frame, Node, Slot, StopRecomputation, run_backward
 from tonnage.memory.ledger.tape import ARRIVAL, BUFFER, GRADIENT, INPUT, PARAMETER, Part, Tape
@@ -27,20 +28,19 @@ RANK = {"bool": 0, "uint8": 1, "int32": 2, "int64": 3, "float16": 4, "bfloat16":
 """Type promotion: the higher wins; the two half formats never meet in these programs."""
 
 
-@dataclass
-class Machine:
+class Machine(msgspec.Struct):
     """One training process."""
 
-    tape: Tape = field(default_factory=Tape)
+    tape: Tape = msgspec.field(default_factory=Tape)
     autocast: str | None = None
     """Half format of autocast while it is on."""
     grad_enabled: bool = True
     adds_in_place: bool = True
     """Whether gradients are summed in place, as on a device; under a tracer they are not."""
     order: int = 0
-    casts: dict[int, tuple[Tensor, Part]] = field(default_factory=dict)
+    casts: dict[int, tuple[Tensor, Part]] = msgspec.field(default_factory=dict)
     """Weights that autocast has cast, and the layer that used them first."""
-    parameters: list[Tensor] = field(default_factory=list)
+    parameters: list[Tensor] = msgspec.field(default_factory=list)
     frame: Frame | None = None
     recomputing: bool = False
     divide: int = 1

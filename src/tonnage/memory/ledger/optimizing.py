@@ -6,15 +6,14 @@ for-loop ones do not. State appears in the first step and stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.tape import OPTIMIZER
 from tonnage.memory.ledger.tensors import Tensor
 
 
-@dataclass
-class OptimizerState:
+class OptimizerState(msgspec.Struct):
     """Moments by parameter, in the order of the parameters."""
 
     kind: str
@@ -23,7 +22,7 @@ class OptimizerState:
     has_masters: bool = False
     """Whether fp32 copies of half-precision weights and fp32 moments are kept (DeepSpeed)."""
     on_host: bool = False
-    kept: list[list[Tensor]] = field(default_factory=list)
+    kept: list[list[Tensor]] = msgspec.field(default_factory=list)
 
 
 def clip(machine: Machine, parameters: list[Tensor]) -> None:

@@ -12,7 +12,9 @@ tensor   each block is cut inside (`families`); pipeline: each rank keeps some b
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.estimate import Part
 from tonnage.memory.recipe import Recipe
@@ -22,8 +24,7 @@ BUCKET = 500_000_000
 """Elements of DeepSpeed's reduce and all-gather buckets by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
+class Sharing(msgspec.Struct, frozen=True):
     """Ranks that share each kind of state, and bytes held while working."""
 
     weights: int

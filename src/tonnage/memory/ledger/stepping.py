@@ -13,8 +13,10 @@ LoRA adapters go on the attention's projections (q, k, v, o), in the model's own
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.ledger.checking import check_recipe
 from tonnage.memory.ledger.families.catalogue import family_of
@@ -49,8 +51,7 @@ DISTINCT = 2
 BUILD, FORWARD, BACKWARD, OPTIMIZER_PHASE, OTHER = range(5)
 
 
-@dataclass
-class Run:
+class Run(msgspec.Struct):
     """A step that was run on paper."""
 
     machine: Machine

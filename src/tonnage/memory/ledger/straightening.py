@@ -11,8 +11,9 @@ the measured steps showed between allocated memory and the smallest limit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.memory.estimate import Estimate, Part, PhasePeak

@@ -7,8 +7,9 @@ a step that was never run at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import starmap
+
+import msgspec
 
 from tonnage.memory.trace import FORMAT, Block, Call, Operation, TensorInfo, Trace
 
@@ -32,8 +33,7 @@ OUTSIDE: Part = ("", -1)
 """What belongs to no layer."""
 
 
-@dataclass
-class Tape:
+class Tape(msgspec.Struct):
     """Events in the order in which eager PyTorch would cause them."""
 
     phase: int = 0
@@ -42,22 +42,22 @@ class Tape:
     closed: bool = False
     category: int | None = None
     """Category of blocks made now, where it is known from the start."""
-    kinds: list[str] = field(default_factory=list)
-    arguments: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    categories: list[int] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    block_modules: list[int] = field(default_factory=list)
-    block_calls: list[int] = field(default_factory=list)
-    calls: list[tuple[int, int, int, int]] = field(default_factory=list)
-    operations: dict[tuple[object, ...], int] = field(default_factory=dict)
-    operation_values: list[Operation] = field(default_factory=list)
-    modules: dict[str, int] = field(default_factory=lambda: {"": 0})
-    marks: list[str] = field(default_factory=list)
-    alive: dict[int, None] = field(default_factory=dict)
+    kinds: list[str] = msgspec.field(default_factory=list)
+    arguments: list[int] = msgspec.field(default_factory=list)
+    sizes: list[int] = msgspec.field(default_factory=list)
+    categories: list[int] = msgspec.field(default_factory=list)
+    labels: list[str] = msgspec.field(default_factory=list)
+    block_modules: list[int] = msgspec.field(default_factory=list)
+    block_calls: list[int] = msgspec.field(default_factory=list)
+    calls: list[tuple[int, int, int, int]] = msgspec.field(default_factory=list)
+    operations: dict[tuple[object, ...], int] = msgspec.field(default_factory=dict)
+    operation_values: list[Operation] = msgspec.field(default_factory=list)
+    modules: dict[str, int] = msgspec.field(default_factory=lambda: {"": 0})
+    marks: list[str] = msgspec.field(default_factory=list)
+    alive: dict[int, None] = msgspec.field(default_factory=dict)
     call_now: int = -1
     part: Part = OUTSIDE
-    turns: list[tuple[int, Part]] = field(default_factory=list)
+    turns: list[tuple[int, Part]] = msgspec.field(default_factory=list)
     """Where on the tape another layer's events begin."""
     step: int = 0
     """Where on the tape the step begins."""

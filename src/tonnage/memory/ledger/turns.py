@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.memory.ledger.tape import ARRIVAL, OUTSIDE, Part, Tape
 from tonnage.memory.ledger.tensors import Tensor
@@ -34,34 +35,31 @@ class NotAlikeError(Exception):
     """The layers cannot be written from one another."""
 
 
-@dataclass(slots=True)
-class MicroStep:
+class MicroStep(msgspec.Struct):
     """Where one micro-step lies on a tape, and the gradients it left, by parameter."""
 
     start: int
     end: int = 0
     batch: int = 0
     """Blocks of the batch, made before all others."""
-    gradients: dict[str, Tensor] = field(default_factory=dict)
+    gradients: dict[str, Tensor] = msgspec.field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(msgspec.Struct):
     """Events without a gradient's arrival among them; `arrives` is what arrives behind them, in bytes."""
 
-    kinds: list[str] = field(default_factory=list)
-    events: list[Any] = field(default_factory=list)
+    kinds: list[str] = msgspec.field(default_factory=list)
+    events: list[Any] = msgspec.field(default_factory=list)
     """A call's or new block's place in this turn; a freed block's code."""
-    calls: list[Code] = field(default_factory=list)
-    blocks: list[Code] = field(default_factory=list)
-    modules: dict[Code, None] = field(default_factory=dict)
+    calls: list[Code] = msgspec.field(default_factory=list)
+    blocks: list[Code] = msgspec.field(default_factory=list)
+    modules: dict[Code, None] = msgspec.field(default_factory=dict)
     arrives: int = 0
-    columns: Any = field(default=None, compare=False)
+    columns: Any = None
     """The same as columns, once it has been written for a layer (`ledger.columns`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """The events of one layer in one sweep over its stack, or (layer -1) those between sweeps."""
 
     sweep: int
@@ -70,8 +68,7 @@ class Turn:
     pieces: list[Piece]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(msgspec.Struct, frozen=True):
     """One micro-step as turns, and where each parameter's gradient lies behind it."""
 
     turns: list[Turn]

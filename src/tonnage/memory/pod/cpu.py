@@ -11,7 +11,7 @@ the GPU waits. Below one core per rank the launching thread itself is stopped, i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.needs import CpuNeed, NeedPart
@@ -46,8 +46,7 @@ def cpu_need(wish: PodWish) -> CpuNeed:
     return CpuNeed(request, request + burst, tuple(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
+class Throttled(msgspec.Struct, frozen=True):
     """A step under a limit of cores."""
 
     step_seconds: float

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Origin = Literal["measured", "computed", "estimated"]
 """Measured on a real process; computed from sizes that are known; or a stated assumption."""
 Phase = Literal["load", "steady", "checkpoint"]
 
 
-@dataclass(frozen=True, slots=True)
-class NeedPart:
+class NeedPart(msgspec.Struct, frozen=True):
     """One line of a sum: what, how much, the formula in words, and what changes it."""
 
     name: str
@@ -22,8 +22,7 @@ class NeedPart:
     """The field of a document, or the setting, that makes it smaller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(msgspec.Struct, frozen=True):
     """How much of one thing, from its parts and a margin with its reason."""
 
     amount: int
@@ -39,8 +38,7 @@ class Need:
         return sum(part.amount for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuNeed:
+class CpuNeed(msgspec.Struct, frozen=True):
     """Cores in thousandths: what to ask for, what to allow, and the parts."""
 
     request: int
@@ -48,8 +46,7 @@ class CpuNeed:
     parts: tuple[NeedPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PodNeeds:
+class PodNeeds(msgspec.Struct, frozen=True):
     """Everything beside GPU memory that one pod needs."""
 
     ram: Need

@@ -5,8 +5,9 @@ Bytes are bytes of one pod's node unless a name says otherwise; a rank is a trai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Start = Literal["fork", "spawn", "forkserver"]
 """How loader workers come to be; Linux forks up to Python 3.13."""
@@ -20,8 +21,7 @@ Saving = Literal["none", "streamed", "gathered", "sharded", "background"]
 each rank its part from a copy while training goes on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderWish:
+class LoaderWish(msgspec.Struct, frozen=True, kw_only=True):
     """The data loader of each rank."""
 
     workers: int = 4
@@ -38,8 +38,7 @@ class LoaderWish:
     """Whether MALLOC_MMAP_THRESHOLD_ or another allocator keeps freed samples from staying."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointWish:
+class CheckpointWish(msgspec.Struct, frozen=True, kw_only=True):
     """Saving progress."""
 
     saving: Saving = "none"
@@ -54,8 +53,7 @@ class CheckpointWish:
     """Whether it is written to a mounted file system, and not straight to a bucket."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodWish:
+class PodWish(msgspec.Struct, frozen=True, kw_only=True):
     """One pod of a training run."""
 
     ranks: int = 1

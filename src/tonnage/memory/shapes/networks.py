@@ -17,8 +17,9 @@ A word is a letter with numbers, and after `@` which earlier results it reads, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from tonnage.memory.shapes.shape import ModelShape
 from tonnage.tables import read_table
@@ -31,24 +32,21 @@ SIDES = {
 """Image sides that differ from 224: those the networks were trained at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(msgspec.Struct, frozen=True):
     """A row of the table: how many weights torchvision itself counts, and the operations as words."""
 
     weights: int
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkTable:
+class NetworkTable(msgspec.Struct, frozen=True):
     """What lies in the file, and which torchvision it was read off."""
 
     torchvision: str
     networks: dict[str, Network]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(msgspec.Struct, frozen=True):
     """One operation: its letter, its numbers, and which earlier results it reads (0 is the image)."""
 
     letter: str

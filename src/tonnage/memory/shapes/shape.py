@@ -8,8 +8,9 @@ tensors when they are written differently.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from tonnage.errors import DocumentError, Problem
 
@@ -22,8 +23,7 @@ class ShapeError(DocumentError):
     """A model's description that no model can have, or that we do not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelShape:
+class ModelShape(msgspec.Struct, frozen=True):
     """Everything that decides a model's memory and work."""
 
     name: str

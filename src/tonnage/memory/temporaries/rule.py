@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
+
+import msgspec
 
 from tonnage.memory.device import Device
 from tonnage.memory.trace import Operation, TensorInfo
@@ -28,8 +29,7 @@ _ITEM_SIZES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Temporary:
+class Temporary(msgspec.Struct, frozen=True):
     """One block: taken once `after` outputs exist, returned before output number `until` is made."""
 
     size: int

@@ -6,7 +6,8 @@ knob alone would break the global batch, it is taken together with the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.planning.solver.fixing import space_values
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
@@ -19,8 +20,7 @@ _ORDER: tuple[Knob, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """One knob (or several that only work together) turned, with what came of it."""
 
     knobs: tuple[Knob, ...]

@@ -8,7 +8,9 @@ listed by what a step then costs, changes to the devices after all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering
 from tonnage.planning.solver.knobs import KNOBS, Knob, value_of, with_value
@@ -22,8 +24,7 @@ MOST_DEVICES = 4
 """Devices tried, from the nearest to what was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(msgspec.Struct, frozen=True):
     """One knob turned so far that the run fits."""
 
     knob: Knob

@@ -7,15 +7,14 @@ needs less memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
+
+import msgspec
 
 from tonnage.planning.solver.setup import Devices, Setup
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """What one GPU must hold, and what it can."""
 
     required: int
@@ -49,8 +48,7 @@ class Judge(Protocol):
         """Why it could not run although GPU memory would do (RAM of the nodes, no such nodes)."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """A setup and everything the choice is made by."""
 
     setup: Setup
@@ -58,7 +56,7 @@ class Outcome:
     seconds: float | None
     rate: int | None
 
-    @cached_property
+    @property
     def cost(self) -> float:
         """Micro-dollars per optimizer step; GPU-seconds where there is no price; 0 where time is unknown."""
         if self.seconds is None:

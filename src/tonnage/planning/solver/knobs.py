@@ -6,8 +6,9 @@ model, and at last other machines.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, cast
+
+from msgspec.structs import replace
 
 from tonnage.planning.solver.setup import Devices, Setup, parallel_for
 

@@ -7,7 +7,8 @@ consent always, other types and numbers on offer are tried too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tonnage.memory.recipe import Optimizer, Precision
 from tonnage.planning.solver.setup import Devices, Setup, Sharding

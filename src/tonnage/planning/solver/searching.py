@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import groupby
+
+import msgspec
 
 from tonnage.planning.solver.judging import Judge, Outcome, Remembering, Room
 from tonnage.planning.solver.knobs import KNOBS, value_of
@@ -30,8 +31,7 @@ FEW = 2
 """Micro-batches that are asked about at once: a rough answer would save nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(msgspec.Struct, frozen=True):
     """The choice, the next best of other kinds, and how much was looked at."""
 
     best: Outcome | None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.recipe import Parallel, Recipe
 
@@ -12,8 +14,7 @@ Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"]
 """How data-parallel ranks share one copy; `hsdp` shards inside a node and copies between nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(msgspec.Struct, frozen=True):
     """What the ranks run on: so many GPUs of one type on each of so many nodes."""
 
     gpu: str
@@ -29,8 +30,7 @@ class Devices:
         return f"{nodes} x {self.per_node} {self.gpu}"
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(msgspec.Struct, frozen=True):
     """A recipe on devices."""
 
     recipe: Recipe

@@ -8,7 +8,9 @@ training. The global batch never changes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.memory.recipe import Checkpointing, Offload, Optimizer, Precision, Recipe
 from tonnage.planning.solver.setup import (
@@ -26,8 +28,7 @@ LEANER: tuple[Precision, ...] = ("fp32", "amp-fp16", "amp-bf16", "fp16", "bf16")
 """Number formats, the one that takes least memory last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(msgspec.Struct, frozen=True):
     """The values each knob may take; the base's own are always among them."""
 
     base: Setup

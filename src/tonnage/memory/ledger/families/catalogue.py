@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.memory.ledger.families import bert, convnet, decoder, gpt2, neox, opt, t5, vit
 from tonnage.memory.ledger.families.program import Weights
@@ -13,8 +14,7 @@ from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyProgram:
+class FamilyProgram(msgspec.Struct, frozen=True):
     """A family's weights, batch and forward."""
 
     weights: Callable[[ModelShape, int], Weights]

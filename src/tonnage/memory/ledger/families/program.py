@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tonnage.memory.ledger.machine import Machine
 from tonnage.memory.ledger.operators.elementwise import add, dropout, gelu, gelu_new, relu, silu
@@ -24,15 +25,14 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@dataclass
-class Program:
+class Program(msgspec.Struct):
     """A model that can be run forward on paper."""
 
     machine: Machine
     shape: ModelShape
     attention: str
     checkpointing: str
-    weights: dict[str, Tensor] = field(default_factory=dict)
+    weights: dict[str, Tensor] = msgspec.field(default_factory=dict)
     tensor: int = 1
     """Tensor-parallel ranks that share each block."""
     gathers: int = 0

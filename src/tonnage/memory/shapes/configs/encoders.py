@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.memory.shapes.configs.fields import Fields, count_classes
 from tonnage.memory.shapes.shape import ModelShape
@@ -62,8 +62,7 @@ def distilbert(fields: Fields, name: str) -> ModelShape:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _EncoderDecoder:
+class _EncoderDecoder(msgspec.Struct, frozen=True):
     """What the library assumes where a file says nothing: T5's own, unless said otherwise."""
 
     inner: int = 2048

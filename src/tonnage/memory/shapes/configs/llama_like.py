@@ -5,15 +5,15 @@ They differ in a handful of switches and in the defaults a file may leave out, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.errors import Problem
 from tonnage.memory.shapes.configs.fields import Fields
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(msgspec.Struct, frozen=True):
     """What the library assumes where a decoder's file says nothing."""
 
     width: int = 4096

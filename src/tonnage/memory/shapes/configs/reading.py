@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tonnage.errors import Problem
 from tonnage.memory.shapes.configs import encoders, gpt_like, llama_like, mixtures
