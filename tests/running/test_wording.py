@@ -64,7 +64,13 @@ def test_resumed_and_finished_are_said_in_these_words() -> None:
     assert wording.resumed_line(an_attempt(1, from_step=-1)) == ""
     done = an_attempt(2, an_ending(None, step=1000), started=ago(7200))
     assert wording.finished(done, an_ending(None, step=1000)) == "finished at step 1,000 in 2 attempts"
-    assert wording.finish_line(a_run(done, price=60_000_000), "finished") == "finished, 2 h and $120.00 in all"
+    assert wording.finished(done, an_ending(None, step=1000, safe_step=999)).endswith("in 2 attempts")
+    assert wording.finished(done, an_ending(None, step=1000, safe_step=900)).endswith(
+        "in 2 attempts; its newest checkpoint is of step 900"
+    )
+    assert (
+        wording.finish_line(a_run(done, price=60_000_000), "finished") == "finished, 2 h and $120.00 in all"
+    )
     assert wording.finish_line(a_run(done), "finished") == "finished, 2 h in all"
 
 

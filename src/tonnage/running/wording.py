@@ -115,7 +115,14 @@ def finished(attempt: Attempt, ending: Ending) -> str:
         is_saved = ending.safe_step is not None
         return f"{PROBE_OVER}{step}; {'a checkpoint is saved' if is_saved else 'it saved no checkpoint'}"
     remark = f": {ending.summary}" if ending.summary else ""
-    return f"finished{step} in {attempts}{remark}"
+    return f"finished{step} in {attempts}{remark}{_unsaved(ending)}"
+
+
+def _unsaved(ending: Ending) -> str:
+    """A warning where the last save failed: what is kept is older than what was trained."""
+    if ending.safe_step is None or ending.step is None or ending.safe_step + 1 >= ending.step:
+        return ""
+    return f"; its newest checkpoint is of step {ending.safe_step:,}"
 
 
 def given_up(action: GiveUp) -> list[str]:
