@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from plan_builders import (
@@ -11,6 +12,7 @@ from plan_builders import (
     a_limit_range,
     a_pod,
     a_quota,
+    a_run,
     a_snapshot,
     a_workload,
     changes,
@@ -20,8 +22,13 @@ from plan_builders import (
     train,
 )
 
+from tonnage.cluster.objects import Pod
 from tonnage.planning.answers import Plan
 from tonnage.planning.plan import make_plan
+from tonnage.planning.workload import GpuWish, Role
+from tonnage.planning.workload.of_run import workload_of_run
+from tonnage.reporting.plan import view_plan
+from tonnage.reporting.plan.rows import rows
 
 
 def test_what_others_hold_makes_it_wait_not_misfit() -> None:
@@ -91,6 +98,85 @@ def test_a_quota_smaller_than_the_gang_never_lets_it_in() -> None:
 
     assert plan.verdict.kind == "cannot fit"
     assert plan.verdict.reasons == (f"quota wall: you ask 16 of requests.{GPU}, the wall is 12",)
+
+
+def beside(*roles: Role, **objects: Any) -> Plan:
+    """A manifest of several roles, on six nodes of eight H100."""
+    workload = replace(a_workload(), roles=roles)
+    return make_plan(workload, sources(), snapshot=a_snapshot("8xh100=6,cpu=2", **objects))
+
+
+def a_role(name: str, pod: Pod, *, gpus: int = 8, count: int = 1) -> Role:
+    wish = GpuWish(gpus * 1000, "whole" if gpus else "none", GPU if gpus else "", ())
+    return Role(name=name, count=count, pod=pod, gpus=wish, container="train")
+
+
+def test_what_keeps_the_pods_beside_the_trainers_away_is_found_too() -> None:
+    lost = a_role("Master", a_pod(8, tolerations=[], nodeSelector={"cloud": "nowhere"}))
+    plan = beside(a_role("Worker", a_pod(8, tolerations=[]), count=3), lost)
+
+    assert plan.verdict.kind == "fits if"
+    assert changes(plan) == [
+        f"tolerate {GPU}=present:NoSchedule",
+        "drop the node selector cloud=nowhere",
+    ]
+
+
+def test_pods_that_do_not_train_and_find_no_node_are_named() -> None:
+    plan = beside(a_role("Worker", a_pod(8)), a_role("PS", a_pod(0, memory="90Ti"), gpus=0))
+
+    assert plan.verdict.kind == "cannot fit"
+    (reason,) = plan.verdict.reasons
+    assert reason.startswith("PS: only 1 of 2 pods find a node, even empty; to the others: ")
+    assert "Insufficient memory" in reason
+    assert "preemption" not in reason
+
+
+def test_nodes_are_not_called_small_where_a_taint_closes_them() -> None:
+    asked = a_pod(16, tolerations=[])
+    plan = make_plan(a_workload(gpus=16, pod=asked), sources(), snapshot=a_snapshot("8xh100=6,cpu=2"))
+    assert plan.verdict.reasons == (f"no node is large enough: 16 {GPU} asked for, 8 {GPU} there",)
+
+    away = a_pod(8, tolerations=[], affinity=elsewhere())
+    plan = make_plan(a_workload(pod=away), sources(), snapshot=a_snapshot("8xh100=6,cpu=2"))
+    assert not any("large enough" in reason for reason in plan.verdict.reasons)
+
+
+def elsewhere() -> dict[str, Any]:
+    """An affinity for a zone that is not there."""
+    line = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["moon"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [line]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_a_document_whose_ranks_do_not_divide_is_not_said_to_fit() -> None:
+    run = train(parallel={"fsdp": 3})
+    plan = make_plan(a_workload(run=run), sources(AnEstimator()), snapshot=a_snapshot())
+
+    assert plan.verdict.kind == "fits if"
+    assert changes(plan) == ["train.parallel.fsdp: 2"]
+    assert plan.verdict.changes[0].why == "fsdp 3 does not divide the 8 ranks that see different samples"
+
+    run = train(parallel={"tensor": 3})
+    plan = make_plan(a_workload(run=run), sources(AnEstimator()), snapshot=a_snapshot())
+    assert plan.verdict.reasons == ("tensor 3 x pipeline 1 does not divide 8 ranks",)
+
+
+def test_a_cluster_without_nodes_says_so() -> None:
+    plan = make_plan(a_workload(run=train()), sources(AnEstimator()), snapshot=a_snapshot([]))
+    lines = [line for part in rows(view_plan(plan)) for row in part for line in row.lines]
+
+    assert plan.verdict.reasons == ("there are no nodes",)
+    assert lines.count("there are no nodes") == 2  # why it cannot fit, and when it starts
+
+
+def test_without_a_gpu_type_what_follows_from_it_is_said_to_be_unknown() -> None:
+    run = a_run(gpus="8", image="a:1", command="x", train={"microBatch": 4})
+    plan = make_plan(workload_of_run(run), sources(AnEstimator()))
+
+    assert ("RAM, /dev/shm, disk, CPU", "the GPU type is not known; they follow from it") in [
+        (item.what, item.why) for item in plan.unknown
+    ]
 
 
 def by_range(memory: str = "1536Mi", run: bool = False, **more: Any) -> Plan:

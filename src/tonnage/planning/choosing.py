@@ -23,7 +23,7 @@ from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.ground import Ground
 from tonnage.planning.placing import place_gang
 from tonnage.planning.pods import wanted
-from tonnage.planning.recipes import KNOBS, Incomplete, own_of, recipe_of, unsaid_knobs
+from tonnage.planning.recipes import KNOBS, Contradiction, Incomplete, own_of, recipe_of, unsaid_knobs
 from tonnage.planning.solver.parts import slice_memory
 from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.sources import Sources
@@ -46,6 +46,8 @@ class Candidate:
     memory: GpuMemory
     own: Mapping[str, Any] = field(default_factory=dict)
     """What the traced step decides for itself, by knob."""
+    contradiction: Contradiction | None = None
+    """What in the document cannot be together."""
 
 
 def choose(workload: Workload, sources: Sources, ground: Ground | None) -> Candidate | None:
@@ -122,6 +124,7 @@ def _candidate(workload: Workload, gpu: GpuType, devices: Devices, sources: Sour
     setup: Setup | None = None
     estimate: Estimate | None = None
     own: Mapping[str, Any] = {}
+    contradiction: Contradiction | None = None
     try:
         own, unsaid = _own(run, devices, sources)
         whole = Setup(recipe_of(run, devices, UNSIZED | own), devices)
@@ -133,8 +136,11 @@ def _candidate(workload: Workload, gpu: GpuType, devices: Devices, sources: Sour
             )  # a batch that build() fixes is in the trace, whatever we call it
     except (Incomplete, CannotEstimate) as reason:
         note = str(reason) if estimator is not None else sources.why_no_estimate
+        contradiction = reason if isinstance(reason, Contradiction) else None
     shown = {f"train.{KNOBS[name]}": value for name, value in own.items()}
-    return Candidate(gpu, devices, setup, GpuMemory(gpu.name, usable, estimate, note, shown), own)
+    return Candidate(
+        gpu, devices, setup, GpuMemory(gpu.name, usable, estimate, note, shown), own, contradiction
+    )
 
 
 def _own(run: Run, devices: Devices, sources: Sources) -> tuple[dict[str, Any], str]:

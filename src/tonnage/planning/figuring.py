@@ -61,7 +61,7 @@ def figures_from(needs: PodNeeds) -> dict[str, Figure]:
         "cpu": Figure(
             amount=needs.cpu.request,
             parts=tuple(map(_part, needs.cpu.parts)),
-            text="  ".join(f"{part.name} {part.amount / 1000:g}" for part in needs.cpu.parts),
+            text="  ".join(f"{part.name} {part.amount / 1000:.3g}" for part in needs.cpu.parts),
         ),
     }
 

@@ -60,15 +60,14 @@ def locate(
     )
 
 
-def lacks(placement: Placement, pod: Pod, view: ClusterView) -> tuple[Lack, ...]:
-    """What no node has enough of, judged by the nodes that come closest."""
+def lacks(gang: Gang, pod: Pod, view: ClusterView) -> tuple[Lack, ...]:
+    """What no node has enough of, judged by the nodes that come closest; nothing where one is large enough.
+
+    Nodes that are closed to the pod for another reason count too: what keeps it off them is not their size.
+    """
     wanted = incoming_requests(pod)
-    short = [
-        found
-        for name, refusal in placement.empty.refused.items()
-        if refusal.plugin == _FITTING and (found := shortfalls(wanted, view.nodes[name]))
-    ]
-    if not short:
+    short = [shortfalls(wanted, view.nodes[name]) for name in gang.in_the_way]
+    if not short or not all(short):
         return ()
     fewest = min(len(found) for found in short)
     closest = [found for found in short if len(found) == fewest]

@@ -66,10 +66,10 @@ def ways_to_a_place(situation: Situation, ground: Ground) -> list[tuple[Change, 
                 if move.change.answers in taken:
                     continue
                 after = place_gang(move.roles, ground.empty)
-                path = (*changes, _told(move.change, after))
+                path = (*changes, _told(move.change, after, roles[gang.stuck].name if gang.stuck else ""))
                 if after.fits:
                     found.append(path)
-                elif after.refused != gang.refused:  # it changed something, so it may be half of an answer
+                elif _moved(gang, after):  # it changed something, so it may be half of an answer
                     further.append((path, move.roles, after))
         if found:
             return _different(found)
@@ -83,9 +83,9 @@ def _moves(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> It
 
 
 def _tolerate(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> Iterator[Move]:  # noqa: ARG001
-    pod = roles[0].pod
+    pod = roles[gang.stuck].pod
     kinds: Counter[tuple[Taint, ...]] = Counter()
-    for name, refusal in gang.refused.items():
+    for name, refusal in gang.in_the_way.items():
         if is_tainted(refusal):
             kinds[tuple(untolerated_taints(pod, ground.empty.nodes[name].node))] += 1
     choices = [(taints, ", ".join(map(taint_text, taints))) for taints, _ in kinds.most_common(MOST_KINDS)]
@@ -114,9 +114,9 @@ def _taints_by_key(taints: Sequence[Taint]) -> str:
 
 def _unselect(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> Iterator[Move]:
     """Labels that no node has, together; else each label by itself."""
-    if not any(map(is_selected_away, gang.refused.values())):
+    if not any(map(is_selected_away, gang.in_the_way.values())):
         return
-    selector = roles[0].pod.spec.node_selector
+    selector = roles[gang.stuck].pod.spec.node_selector
     nodes = [info.labels for info in ground.empty.nodes.values()]
     nowhere = [key for key, value in selector.items() if not any(node.get(key) == value for node in nodes)]
     choices = [nowhere] if nowhere else [[key] for key in selector][:MOST_KINDS]
@@ -140,7 +140,7 @@ def _retype(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> I
     is_whole = role.gpus.kind == "whole" and not role.gpus.is_fraction
     if plan.workload.run is None or devices is None or not is_whole or not role.gpus.types:
         return
-    if not any(map(is_selected_away, gang.refused.values())):
+    if not any(map(is_selected_away, gang.in_the_way.values())):
         return
     required = estimate.required if estimate is not None else 0
     offers = sorted(ground.offered, key=lambda offer: offer.gpu_price.low if offer.gpu_price else 0)
@@ -223,10 +223,17 @@ def _spread(situation: Situation, ground: Ground, roles: Roles, gang: Gang) -> I
     yield Move(change, (first, *roles[1:]))
 
 
-def _told(change: Change, gang: Gang) -> Change:
-    """The change with what came of it."""
+def _moved(before: Gang, after: Gang) -> bool:
+    """Whether other pods are stuck now, or the same for other reasons."""
+    return (before.stuck, before.in_the_way) != (after.stuck, after.in_the_way)
+
+
+def _told(change: Change, gang: Gang, beside: str) -> Change:
+    """The change with what came of it; `beside` names pods that do not train and were stuck."""
     if change.effect or not gang.feasible:
         return change
+    if beside:
+        return replace(change, effect=f"the {beside} pods find nodes too")
     count = len(gang.feasible)
     return replace(change, effect=f"{count:,} node{'' if count == 1 else 's'} would take it")
 

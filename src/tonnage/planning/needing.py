@@ -105,7 +105,7 @@ def _is_bare_shm(name: Name, role: Role, figure: Figure | None, asked: int | Non
 
 def _without_figure(name: Name, role: Role, asked: int | None) -> str:
     if _is_bare_shm(name, role, None, asked):
-        return "the runtime's default: loader workers and ranks of one pod need more"
+        return "the runtime's default; loader workers and ranks of one pod need more: mount an emptyDir of memory there"
     return ""
 
 

@@ -6,12 +6,14 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from tonnage.cluster.objects import Pod
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.ground import Ground
 from tonnage.planning.locating import lacks, reasons_of
 from tonnage.planning.mending import changes_for_wall, fewer_nodes
 from tonnage.planning.moving import ways_to_a_place
+from tonnage.planning.placing import Gang
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.fixing import single_fixes
 from tonnage.planning.solver.setup import Setup
@@ -34,13 +36,31 @@ def obstacles_of(situation: Situation) -> list[Obstacle]:
     """What is in the way, the largest first: the GPU, the pod, its place, the walls, and what can be lost."""
     plan = situation.plan
     needs = need_obstacles(plan.needs, plan.workload)
-    found = [*_memory(situation), *needs]
+    found = [*_contradiction(situation), *_memory(situation), *needs]
     if not needs:
         found += _place(situation)
     found += claim_obstacles(situation.missing_claims, plan.workload)
     found += _walls(situation)
     found += losing_obstacle(plan)
     return found
+
+
+def _contradiction(situation: Situation) -> list[Obstacle]:
+    """A document that no number of GPUs could follow: its launcher would refuse to start."""
+    found = situation.chosen.contradiction if situation.chosen is not None else None
+    if found is None:
+        return []
+    if not found.field:
+        return [Obstacle(str(found))]
+    change = Change(
+        what=f"{found.field}: {found.value}",
+        effect="divides the ranks there are",
+        field=found.field,
+        value=found.value,
+        why=str(found),
+        answers="parallel",
+    )
+    return [Obstacle(str(found), (change,))]
 
 
 def _memory(situation: Situation) -> list[Obstacle]:
@@ -100,11 +120,25 @@ def _place(situation: Situation) -> list[Obstacle]:
 
 
 def _why_nowhere(situation: Situation, ground: Ground) -> str:
-    placement = situation.plan.placement
+    placement, roles = situation.plan.placement, situation.roles
     assert placement is not None
-    if placement.empty.placed:
-        return f"only {placement.empty.placed} of {placement.empty.wanted} pods find a node, even empty"
-    short = lacks(placement, situation.roles[0].pod, ground.empty)
+    gang = placement.empty
+    whose = f"{roles[gang.stuck].name}: " if len(roles) > 1 else ""
+    return whose + (
+        f"only {gang.placed} of {gang.wanted} pods find a node, even empty{_next(gang)}"
+        if gang.placed
+        else _why_no_node(gang, roles[gang.stuck].pod, ground)
+    )
+
+
+def _next(gang: Gang) -> str:
+    """What the scheduler would tell the pods that are left over, without what it says of preemption."""
+    reasons = gang.message.partition("nodes are available: ")[2].partition(". ")[0].rstrip(".")
+    return f"; to the others: {reasons}" if reasons else ""
+
+
+def _why_no_node(gang: Gang, pod: Pod, ground: Ground) -> str:
+    short = lacks(gang, pod, ground.empty)
     if short:
         parts = "; ".join(
             f"{_amount(lack.resource, lack.asked)} asked for, {_amount(lack.resource, lack.most)} there"
@@ -116,8 +150,8 @@ def _why_nowhere(situation: Situation, ground: Ground) -> str:
         return (
             f"the GPUs of {count:,} node{'' if count == 1 else 's'} are cut or shared: no node has whole ones"
         )
-    reasons = ", ".join(reasons_of(placement.empty.refused)[:2])
-    return f"no node takes it: {reasons or placement.empty.message}"
+    reasons = ", ".join(reasons_of(gang.in_the_way)[:2])
+    return f"no node takes it: {reasons or gang.message}"
 
 
 def _walls(situation: Situation) -> list[Obstacle]:

@@ -59,6 +59,10 @@ class Gang:
     """Why the other nodes would not, in the scheduler's words."""
     message: str = ""
     """What the first pod left over would be told; empty where all are placed."""
+    stuck: int = 0
+    """Which of the roles has that pod."""
+    in_the_way: Mapping[str, Refusal] = field(default_factory=dict)
+    """Why nodes would not take its first pod."""
 
     @property
     def placed(self) -> int:
@@ -74,8 +78,9 @@ def place_gang(roles: Sequence[Wanted], view: ClusterView) -> Gang:
     trial = view.copy()
     places: Counter[str] = Counter()
     first: tuple[tuple[str, ...], Mapping[str, Refusal]] | None = None
-    message = ""
-    for role in roles:
+    message, stuck = "", 0
+    in_the_way: Mapping[str, Refusal] = {}
+    for number, role in enumerate(roles):
         if role.count == 0:
             continue
         feasible, refused, stopped = _first_look(role, trial)
@@ -85,8 +90,10 @@ def place_gang(roles: Sequence[Wanted], view: ClusterView) -> Gang:
         places.update(landed)
         if sum(landed.values()) < role.count and not message:
             message = stopped or _refusal_text(role, trial, len(landed))
+            stuck, in_the_way = number, refused
     found = first or ((), {})
-    return Gang(sum(role.count for role in roles), dict(places), found[0], found[1], message)
+    wanted = sum(role.count for role in roles)
+    return Gang(wanted, dict(places), found[0], found[1], message, stuck, in_the_way)
 
 
 def emptied(view: ClusterView) -> ClusterView:

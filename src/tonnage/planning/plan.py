@@ -101,8 +101,9 @@ def look_at(
     elif ground is not None and not workload.trainer.gpus.milli:
         offer = host_offer(open_to(ground.snapshot.nodes, workload.spot), sources.price_of)
     figures = sources.figures_of(workload, setup, estimate)
-    if chosen is not None and setup is None and workload.run is not None:
-        unsaid = (Unknown(NEEDS, f"{chosen.memory.note}; they follow from it"),)
+    if setup is None and workload.run is not None and workload.trainer.gpus.milli:
+        why = chosen.memory.note if chosen is not None else "the GPU type is not known"
+        unsaid = (Unknown(NEEDS, f"{why}; they follow from it"),)
     needs = needs_of(workload.trainer, figures, offer, leaves_shm_to_us=workload.run is not None)
     filled = _filled(workload, needs, chosen, offer, ground)
     if part is not None and ground is not None:
@@ -248,4 +249,4 @@ def _whole_only(workload: Workload) -> str:
 def _no_memory(workload: Workload) -> GpuMemory:
     if not workload.trainer.gpus.milli:
         return GpuMemory("", None, None, "no GPU is asked for")
-    return GpuMemory("", None, None, "no GPU type is named, and there are no nodes to look at")
+    return GpuMemory("", None, None, "no GPU type is named (gpus: 8 x h100), and no node tells one (--on)")

@@ -22,6 +22,14 @@ class Incomplete(Exception):  # noqa: N818 - it is an answer, not an accident
     """The document does not say enough about its step; the text says what is missing."""
 
 
+class Contradiction(Incomplete):
+    """The document says things that cannot be together; `field` and `value` would mend it, where one line would."""
+
+    def __init__(self, text: str, field: str = "", value: int | None = None) -> None:
+        super().__init__(text)
+        self.field, self.value = field, value
+
+
 KNOBS: Mapping[str, str] = MappingProxyType(
     {
         "micro_batch": "microBatch",
@@ -91,13 +99,22 @@ def parallel_of(run: Run, ranks: int) -> Parallel:
     tensor, pipeline = said.tensor or 1, said.pipeline or 1
     left, rest = divmod(ranks, tensor * pipeline)
     if rest or left == 0:
-        raise Incomplete(f"tensor {tensor} x pipeline {pipeline} does not divide {ranks} ranks")
+        raise Contradiction(f"tensor {tensor} x pipeline {pipeline} does not divide {ranks} ranks")
     fsdp = said.fsdp or 1
     if left % fsdp:
-        raise Incomplete(f"fsdp {fsdp} does not divide the {left} ranks that see different samples")
+        nearest = max(size for size in range(1, min(fsdp, left) + 1) if left % size == 0)
+        raise Contradiction(
+            f"fsdp {fsdp} does not divide the {left} ranks that see different samples",
+            "train.parallel.fsdp",
+            nearest,
+        )
     ddp = left // fsdp
     if said.ddp is not None and said.ddp != ddp:
-        raise Incomplete(f"ddp {said.ddp} x fsdp {fsdp} is not the {left} ranks that see different samples")
+        raise Contradiction(
+            f"ddp {said.ddp} x fsdp {fsdp} is not the {left} ranks that see different samples",
+            "train.parallel.ddp",
+            ddp,
+        )
     zero = cast(Stage, said.zero or 0)
     return Parallel(ddp, fsdp, zero, tensor, pipeline, said.expert or 1)
 

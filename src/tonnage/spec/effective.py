@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -39,6 +40,8 @@ class Effective:
         """The value as people write it; `-` where nothing holds."""
         if self.value is None or self.value in ((), {}):
             return "-"
+        if isinstance(self.value, tuple) and all(isinstance(word, str) for word in self.value):
+            return shlex.join(self.value)
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 

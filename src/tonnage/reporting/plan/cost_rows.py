@@ -15,7 +15,8 @@ MOST_ORIGINS = 3
 """Prices shown one by one; a cluster of many kinds of nodes has more."""
 
 
-def time_rows(time: TimeView) -> Iterator[Row]:
+def time_rows(view: PlanView) -> Iterator[Row]:
+    time = view.time
     if time.step_seconds is None:
         return
     taken = time.paced_seconds or time.step_seconds
@@ -29,6 +30,8 @@ def time_rows(time: TimeView) -> Iterator[Row]:
         lines.append(
             f"the GPUs wait if a sample costs a loader worker more than {about_time(time.loader_seconds)}"
         )
+    if view.gpu_memory.state == "does not fit" and view.verdict.kind == "fits if":
+        lines.append("as it is asked for: what makes it fit changes time and cost")
     yield Row("Takes", tuple(lines))
 
 

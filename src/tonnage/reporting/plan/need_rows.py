@@ -19,7 +19,8 @@ def memory_rows(view: PlanView) -> Iterator[Row]:
     memory = view.gpu_memory
     if memory.required is None:
         if view.run.gpus:
-            yield Row("GPU memory", (f"not known: {memory.note}",), "unknown", "quiet")
+            can = "" if view.run.kind == "Run" else "; a Run can (tonnage init --from)"
+            yield Row("GPU memory", (f"not known: {memory.note}{can}",), "unknown", "quiet")
         return
     usable = " per GPU"
     if memory.usable is not None:

@@ -17,8 +17,7 @@ def start_rows(view: PlanView) -> Iterator[Row]:
     if placement is None:
         return
     lines = [_when(placement), *_where(placement)]
-    if placement.needs:
-        lines.append("needs " + ", ".join(placement.needs))
+    lines += _carried(placement)
     if not placement.sees_all:
         lines.append("only one namespace was seen: others may hold what looks free")
     state, mood = ("now", "good") if placement.now.fits else ("not now", "warning")
@@ -65,9 +64,18 @@ def _when(placement: PlacementView) -> str:
         come = sum(group.to_come for group in placement.groups if group.takes_empty)
         when = f"once the autoscaler adds nodes (up to {come:,})" if come else "when others leave"
         return f"{when}: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
+    if not total:
+        return "there are no nodes"
     if empty.placed:
         return f"{empty.placed} of {empty.wanted} pods find a place, even on empty nodes"
     return f"no node of {total:,} would take it, even empty"
+
+
+def _carried(placement: PlacementView) -> Iterator[str]:
+    """Labels and tolerations the pods bring along."""
+    if placement.needs:
+        said = ", ".join(placement.needs)
+        yield said if placement.needs[0].startswith("tolerates") else f"needs {said}"
 
 
 def _where(placement: PlacementView) -> Iterator[str]:

@@ -41,7 +41,7 @@ def rows(view: PlanView) -> list[list[Row]]:
         *start_rows(view),
         *wall_rows(view),
         *target_rows(view),
-        *time_rows(view.time),
+        *time_rows(view),
         *cost_rows(view),
         *risk_rows(view),
     ]
