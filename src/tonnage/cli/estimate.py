@@ -77,15 +77,16 @@ def estimate(output: str, show_all: bool, plot: Path | None, timeline: Path | No
     collect_rarely()
     from tonnage.cli.estimate_answering import answer
     from tonnage.cli.estimate_asking import read_options
-    from tonnage.cli.estimate_files import check_files, write_plot, write_timeline
 
-    check_files(plot, timeline)
+    draws = plot is not None or timeline is not None
+    if draws:
+        from tonnage.cli.estimate_files import check_files, write_files
+
+        check_files(plot, timeline)
     asked: Asked = read_options(options)
-    found: Answer = answer(asked, draws=plot is not None or timeline is not None)
-    if plot is not None:
-        write_plot(plot, found)
-    if timeline is not None:
-        write_timeline(timeline, found)
+    found: Answer = answer(asked, draws=draws)
+    if draws:
+        write_files(found, plot, timeline)
     _show(found, output, show_all=show_all)
     return 0 if found.view.fits_all else 1
 

@@ -33,16 +33,25 @@ def check_files(plot: Path | None, timeline: Path | None) -> None:
             )
 
 
-def write_plot(path: Path, answer: Answer) -> None:
+def write_files(answer: Answer, plot: Path | None, timeline: Path | None) -> None:
+    """Write what was asked for."""
+    if plot is not None:
+        _write_plot(plot, answer)
+    if timeline is not None:
+        _write_timeline(timeline, answer)
+
+
+def _write_plot(path: Path, answer: Answer) -> None:
     """Draw memory over the step."""
     scene = scene_of(answer.view)
     data = draw_png(scene) if path.suffix.lower() == ".png" else draw_svg(scene).encode()
     _write(path, data)
 
 
-def write_timeline(path: Path, answer: Answer) -> None:
+def _write_timeline(path: Path, answer: Answer) -> None:
     """Write the step as trace events, in predicted time."""
     trace = answer.trace
+    assert trace is not None
     arithmetic = Arithmetic.of(trace.settings)
     seconds = [
         operation_seconds(operation, answer.gpu, arithmetic, ranks=trace.world_size)

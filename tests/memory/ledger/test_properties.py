@@ -82,6 +82,19 @@ def test_the_steady_step_read_off_the_first_runs_as_a_second_recorded_one(name: 
     assert replay(recorded) == replay(read_off)
 
 
+def test_every_call_of_two_recorded_steps_has_a_number_and_state_is_made_in_the_first_alone() -> None:
+    recipe = Recipe(2, 64, accumulation=2)
+    trace = trace_of(run_steps(MODELS["llama"], recipe), recipe, "h200")
+    numbers = [number for kind, number in zip(trace.kinds, trace.arguments, strict=True) if kind == "c"]
+    assert numbers == list(range(len(trace.calls)))
+    before = trace.kinds[: trace.kinds.rindex("m")].count("c")
+    first, second = (
+        {trace.operations[call.operation].name for call in calls}
+        for calls in (trace.calls[:before], trace.calls[before:])
+    )
+    assert first - second == {"aten.zeros_like.default"}
+
+
 def size_changes(program: Program) -> list[list[int]]:
     """Bytes taken and freed, by stretch."""
     held = program.slots.sizes

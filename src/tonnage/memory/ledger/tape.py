@@ -145,10 +145,7 @@ class Tape(msgspec.Struct):
         self.optimizer = len(self.kinds)
 
     def steady(self) -> tuple[list[str], list[int]]:
-        """The step's events once more, as in every later step: optimizer state is not made again.
-
-        Blocks and calls keep their numbers: what a step makes is gone before the next one makes it.
-        """
+        """The step's events once more, as in every later step: optimizer state is not made again."""
         kinds, arguments = self.kinds[self.step : self.optimizer], self.arguments[self.step : self.optimizer]
         making = -1
         for place in range(self.optimizer, len(self.kinds)):
@@ -168,11 +165,19 @@ class Tape(msgspec.Struct):
     def trace(
         self, gpu: str, steps: int, world_size: int = 1, groups: tuple[tuple[int, ...], ...] = ()
     ) -> Trace:
-        """The record as a value: of the first step alone, or of the steady one behind it too."""
-        marks, kinds, arguments = list(self.marks), self.kinds, self.arguments
+        """The record as a value: of the first step alone, or of the steady one behind it too.
+
+        The second step's blocks keep their numbers, because what a step makes is gone before the next one makes it;
+        its calls are numbered on.
+        """
+        marks, kinds, arguments, calls = list(self.marks), self.kinds, self.arguments, self.calls
         if steps > 1:
             again, given = self.steady()
+            called = [call for kind, call in zip(again, given, strict=True) if kind == "c"]
+            numbers = {call: number for number, call in enumerate(called, start=len(calls))}
+            given = [numbers[one] if kind in "ce" else one for kind, one in zip(again, given, strict=True)]
             kinds, arguments = [*kinds, "m", *again], [*arguments, len(marks), *given]
+            calls = [*calls, *(calls[call] for call in called)]
             marks.append("step 1")
         return Trace(
             format=FORMAT,
@@ -185,7 +190,7 @@ class Tape(msgspec.Struct):
             categories=CATEGORIES,
             modules=tuple(self.modules),
             operations=tuple(self.operation_values),
-            calls=tuple(starmap(Call, self.calls)),
+            calls=tuple(starmap(Call, calls)),
             blocks=tuple(map(Block, self.sizes, self.categories, self.block_calls)),
             marks=tuple(marks),
             kinds="".join(kinds),
