@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,11 +188,8 @@ class AnEstimator:
     def roughly(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
         return None
 
-    def peaks(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
-        return None
-
-    def least(self, setup: Setup) -> int | None:  # noqa: ARG002
-        return None
+    def bounds(self, setup: Setup) -> Iterator[int]:  # noqa: ARG002
+        return iter(())
 
     def memory(self, setup: Setup) -> Estimate:
         return self.estimate(setup)

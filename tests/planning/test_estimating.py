@@ -8,7 +8,7 @@ from plan_builders import AnEstimator
 from solver_builders import a_setup
 
 from tonnage.memory.estimate import Estimate, Interval
-from tonnage.memory.recipe import Checkpointing, Precision
+from tonnage.memory.recipe import Checkpointing, Optimizer, Precision
 from tonnage.memory.shapes import find_shape
 from tonnage.planning.estimating import CannotEstimate, Remembered, repeated
 from tonnage.planning.shape_estimating import ShapeEstimator
@@ -94,10 +94,28 @@ def test_the_least_that_is_told_early_is_never_above_the_full_answer(
     estimator = ShapeEstimator(find_shape("distilgpt2"))
     setup = a_setup(micro_batch=micro_batch, gpu="h100", sequence=512)
     setup = replace(setup, recipe=replace(setup.recipe, precision=precision, checkpointing=checkpointing))
-    least, full = estimator.least(setup), estimator.memory(setup)
+    bounds, full = list(estimator.bounds(setup)), estimator.memory(setup)
 
-    assert least is not None
-    assert 0.8 * full.required < least <= full.required
+    assert bounds == sorted(bounds)
+    assert 0.8 * full.required < bounds[-1] <= full.required
+
+
+@pytest.mark.parametrize("micro_batch", [1, 8])
+@pytest.mark.parametrize("known", ["adamw", "adamw-forloop"])
+def test_what_another_optimizers_step_held_bounds_the_fused_one_from_below(
+    known: Optimizer, micro_batch: int
+) -> None:
+    estimator = ShapeEstimator(find_shape("distilgpt2"))
+    setup = a_setup(micro_batch=micro_batch, gpu="h100", sequence=512)
+    known_setup, fused = (
+        replace(setup, recipe=replace(setup.recipe, optimizer=kind)) for kind in (known, "adamw-fused")
+    )
+    unaided = list(estimator.bounds(fused))
+    estimator.memory(known_setup)
+    bound, *others = estimator.bounds(fused)
+
+    assert others == unaided
+    assert 0.5 * unaided[0] < bound <= unaided[0]
 
 
 def test_what_does_not_fit_without_a_limit_is_neither_searched_nor_timed() -> None:
@@ -135,5 +153,6 @@ def test_memory_that_is_known_is_not_worked_out_again_for_the_whole_answer() -> 
 
     assert estimator.memory(setup).step_seconds is None
     assert estimator.estimate(setup).step_seconds == estimator.seconds(setup)
-    assert estimator.memory(setup).required == estimator.estimate(setup).required == estimator.least(setup)
+    assert estimator.memory(setup).required == estimator.estimate(setup).required
+    assert list(estimator.bounds(setup)) == [estimator.estimate(setup).required]
     assert len(asked) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +92,9 @@ class TracingEstimator:
         """Nothing short of a trace tells."""
         return None
 
-    def peaks(self, setup: Setup) -> Estimate | None:  # noqa: ARG002
+    def bounds(self, setup: Setup) -> Iterator[int]:  # noqa: ARG002
         """Nothing short of a trace tells."""
-        return None
-
-    def least(self, setup: Setup) -> int | None:  # noqa: ARG002
-        """Nothing short of a trace tells."""
-        return None
+        return iter(())
 
     def _first(self, recipe: Recipe, devices: Devices) -> Trace:
         """The step as its file has it: only what the document says is passed, the rest is the file's own choice."""

@@ -9,6 +9,7 @@ the rough one does not decide.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -46,17 +47,10 @@ class StepEstimator(Protocol):
         Cheap where many micro-batches of one kind are asked about.
         """
 
-    def peaks(self, setup: Setup) -> Estimate | None:
-        """Memory alone, its allocated peak true and `required` no higher than in the full answer; None where that
-        is no cheaper than the full answer.
+    def bounds(self, setup: Setup) -> Iterator[int]:
+        """Bytes below which `required` of the full answer will surely not lie: rising, what costs least to tell first.
 
-        Cheap where one setup is asked about, because the full answer to the same question builds on it.
-        """
-
-    def least(self, setup: Setup) -> int | None:
-        """Bytes below which `required` of the full answer will surely not lie; None where only that one tells.
-
-        Dearer than `peaks` and nearer; the full answer builds on it likewise.
+        The full answer to the same question builds on what they cost. None come where only that one tells.
         """
 
 
@@ -124,12 +118,9 @@ class Remembered:
             self._rough[setup] = self._estimator.roughly(setup)
         return self._rough[setup]
 
-    def peaks(self, setup: Setup) -> Estimate | None:
-        return self._known(setup) or self._estimator.peaks(setup)
-
-    def least(self, setup: Setup) -> int | None:
+    def bounds(self, setup: Setup) -> Iterator[int]:
         known = self._known(setup)
-        return known.required if known is not None else self._estimator.least(setup)
+        return self._estimator.bounds(setup) if known is None else iter((known.required,))
 
     def _known(self, setup: Setup) -> Estimate | None:
         """Memory that was worked out in full before, timed or not."""
@@ -178,11 +169,8 @@ class FallingBack:
     def roughly(self, setup: Setup) -> Estimate | None:
         return self._asked.roughly(setup)
 
-    def peaks(self, setup: Setup) -> Estimate | None:
-        return self._asked.peaks(setup)
-
-    def least(self, setup: Setup) -> int | None:
-        return self._asked.least(setup)
+    def bounds(self, setup: Setup) -> Iterator[int]:
+        return self._asked.bounds(setup)
 
 
 def repeated(once: Interval, twice: Interval, times: int) -> Interval:

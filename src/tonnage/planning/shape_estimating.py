@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.errors import TonnageError
 from tonnage.memory.estimate import Estimate, Interval, Mode
-from tonnage.memory.ledger import shape_estimate, shape_least, shape_peaks
+from tonnage.memory.ledger import shape_estimate, shape_floor, shape_least, shape_peaks
+from tonnage.memory.recipe import Optimizer, Recipe
 from tonnage.memory.shapes import ModelShape
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.solver.setup import Setup
@@ -18,12 +21,17 @@ KNOBS = (
     "micro_batch", "accumulation", "checkpointing", "precision", "optimizer", "sharding", "tensor", "offload",
 )  # fmt: skip
 
+FUSED: Optimizer = "adamw-fused"
+LIKE_FUSED: tuple[Optimizer, ...] = ("adamw", "adamw-forloop")
+
 
 class ShapeEstimator:
     """Answers for one model shape."""
 
     def __init__(self, shape: ModelShape) -> None:
         self._shape = shape
+        self._seen: dict[tuple[Recipe, str], Estimate] = {}
+        """Answers about optimizers that keep no more state than the fused one does, and else do the same."""
 
     @property
     def mode(self) -> Mode:
@@ -40,9 +48,12 @@ class ShapeEstimator:
     def memory(self, setup: Setup) -> Estimate:
         """Memory of one rank; raise CannotEstimate likewise."""
         try:
-            return shape_estimate(self._shape, setup.recipe, _gpu(setup))
+            found = shape_estimate(self._shape, setup.recipe, _gpu(setup))
         except TonnageError as error:
             raise _cannot(error) from error
+        if setup.recipe.optimizer in LIKE_FUSED:
+            self._seen[_but_for_optimizer(setup)] = found
+        return found
 
     def seconds(self, setup: Setup) -> Interval | None:
         """Time of one step; raise CannotEstimate likewise."""
@@ -60,19 +71,20 @@ class ShapeEstimator:
         except (TonnageError, CannotEstimate):
             return None
 
-    def peaks(self, setup: Setup) -> Estimate | None:
-        """Memory as allocated, worked out; the full answer to the same question builds on it."""
+    def bounds(self, setup: Setup) -> Iterator[int]:
+        """What a step of the same kind was seen to hold, then what this one allocates, then what the allocator adds."""
+        like = self._seen.get(_but_for_optimizer(setup))
         try:
-            return shape_peaks(self._shape, setup.recipe, _gpu(setup))
+            if like is not None and setup.recipe.optimizer == FUSED:
+                yield shape_floor(self._shape, setup.recipe, like)
+            yield shape_peaks(self._shape, setup.recipe, _gpu(setup)).required
+            yield shape_least(self._shape, setup.recipe, _gpu(setup))
         except (TonnageError, CannotEstimate):
-            return None
+            return
 
-    def least(self, setup: Setup) -> int | None:
-        """What the allocator holds at least without a limit, and the guard on that; None where it cannot be had."""
-        try:
-            return shape_least(self._shape, setup.recipe, _gpu(setup))
-        except (TonnageError, CannotEstimate):
-            return None
+
+def _but_for_optimizer(setup: Setup) -> tuple[Recipe, str]:
+    return replace(setup.recipe, optimizer=FUSED), setup.devices.gpu
 
 
 def _gpu(setup: Setup) -> GpuType:

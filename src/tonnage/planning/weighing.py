@@ -49,13 +49,10 @@ class Scales:
         if gpu is None:
             return None
         usable = facts_of(gpu).usable_bytes
-        rough = None if self._care == "always" else self._estimator.peaks(setup)
-        if rough is not None:
-            if rough.required > usable:
-                return Room(rough.required, usable)
-            least = self._estimator.least(setup)
-            if least is not None and least > usable:
-                return Room(least, usable)
+        bounds = () if self._care == "always" else self._estimator.bounds(setup)
+        too_much = next((bound for bound in bounds if bound > usable), None)
+        if too_much is not None:
+            return Room(too_much, usable)
         memory = self._memory(setup)
         return None if memory is None else Room(memory.required, usable)
 

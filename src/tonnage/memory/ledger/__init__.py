@@ -5,7 +5,7 @@ The step is run by a machine that has PyTorch's eager semantics but no numbers (
 trace like that of a real run, and everything after it is shared with exact mode.
 """
 
-from tonnage.memory.ledger.estimating import shape_estimate, shape_least, shape_peaks
+from tonnage.memory.ledger.estimating import shape_estimate, shape_floor, shape_least, shape_peaks
 from tonnage.memory.ledger.stepping import shape_trace
 
-__all__ = ["shape_estimate", "shape_least", "shape_peaks", "shape_trace"]
+__all__ = ["shape_estimate", "shape_floor", "shape_least", "shape_peaks", "shape_trace"]

@@ -57,6 +57,16 @@ def shape_peaks(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     return replace(found, guard=replace(guard, bytes=guard.bytes - MIB))
 
 
+def shape_floor(shape: ModelShape, recipe: Recipe, like: Estimate) -> int:
+    """Bytes below which `required` cannot lie, from a step that differs in its optimizer alone and keeps no more state.
+
+    Forward and backward hold no less than there; only the optimizer's own step can be smaller.
+    """
+    held = max(phase.peak_allocated for phase in like.phases if phase.name in ("forward", "backward"))
+    expected = held + like.outside_allocator
+    return expected + guard_for_shape(shape, recipe, expected=expected, unpressed=expected).bytes - MIB
+
+
 def shape_least(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> int:
     """Bytes below which `required` of the full answer cannot lie, from the run without a limit alone.
 
