@@ -32,7 +32,10 @@ QUIET_SECONDS = 15.0
 def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first: int = 0) -> int:
     """Show a run until it is over; Ctrl-C leaves it running. Exit code 0 where it finished."""
     if output in ("json", "quiet"):
-        return _wait(store, record, print_it=output == "json")
+        try:
+            return _wait(store, record, print_it=output == "json")
+        except KeyboardInterrupt:
+            return leave(store, record)
     block = _Block(sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb")
     eye = Eye(store, record.id)
     seen, said = skip_first, time.monotonic()
@@ -57,8 +60,17 @@ def follow(store: Store, record: RunRecord, *, output: str = "text", skip_first:
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         block.draw([], [])
-        click.echo(f"  left running; `tonnage watch {record.name}` comes back to it")
-        return 0
+        return leave(store, record)
+
+
+def leave(store: Store, record: RunRecord) -> int:
+    """Whoever goes leaves the run to its supervisor; one that has none yet gets it."""
+    from tonnage.supervising.detaching import is_supervised, start_supervisor
+
+    if store.run(record.id).is_active and not is_supervised(store.folder, record.id):
+        start_supervisor(store, record.id)
+    click.echo(f"  left running; `tonnage watch {record.name}` comes back to it", err=not sys.stdout.isatty())
+    return 0
 
 
 def _wait(store: Store, record: RunRecord, *, print_it: bool) -> int:

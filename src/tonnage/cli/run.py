@@ -78,7 +78,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
         planned = bring_code(planned)
         planned = planned if no_preflight else check_before(planned)
-    return _start(planned, store, detach=detach, output=output)
+    try:
+        return _start(planned, store, detach=detach, output=output)
+    except KeyboardInterrupt:
+        made = store.find(planned.run.metadata.name)
+        if made is None or not made.is_active or made.place != (planned.on or HERE):
+            raise  # it was not written down yet: there is nothing to leave
+        from tonnage.cli.following import leave
+
+        return leave(store, made)
 
 
 def _agreed(planned: Planned, yes: bool) -> bool:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tonnage.running.history import RunRecord
+    from tonnage.store.store import Store
 
 STOP_SECONDS = 300.0
 """So long after its grace period `stop` still waits for a run's end."""
@@ -102,7 +108,6 @@ def watch(run: str, once: bool, output: str) -> int:
 def stop(run: str, no_wait: bool) -> int:
     """End a run; it gets its grace period to save, and can be resumed."""
     from tonnage.cli.run_opening import find_run, open_store
-    from tonnage.figures import duration
 
     store = open_store()
     record = find_run(store, run)
@@ -110,9 +115,19 @@ def stop(run: str, no_wait: bool) -> int:
         click.echo(f"{record.name} is over already: {record.state}")
         return 0
     store.set_wish(record.id, "stop")
-    grace = record.launching.grace_seconds
-    asked, is_told = time.monotonic(), no_wait
-    while not no_wait and (record := store.run(record.id)).is_active:
+    with suppress(KeyboardInterrupt):  # the wish is written down: it ends without us
+        record = record if no_wait else _await_end(store, record)
+    click.echo(f"{record.name}: {record.state if not record.is_active else 'asked to stop'}"
+               + (f", {record.why}" if record.why else ""))  # fmt: skip
+    return 0
+
+
+def _await_end(store: Store, record: RunRecord) -> RunRecord:
+    """The run once it has ended, or when it has had more than its time; says what it waits for."""
+    from tonnage.figures import duration
+
+    grace, asked, is_told = record.launching.grace_seconds, time.monotonic(), False
+    while (record := store.run(record.id)).is_active:
         waited = time.monotonic() - asked
         if waited > grace + STOP_SECONDS:
             break
@@ -120,9 +135,7 @@ def stop(run: str, no_wait: bool) -> int:
             click.echo(f"{record.name} has up to {duration(grace)} to save and end", err=True)
             is_told = True
         time.sleep(0.2)
-    click.echo(f"{record.name}: {record.state if not record.is_active else 'asked to stop'}"
-               + (f", {record.why}" if record.why else ""))  # fmt: skip
-    return 0
+    return record
 
 
 @click.command()
@@ -136,7 +149,7 @@ def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
     Limits (deadline, budget, maxWait, retries, onOOM) are read again from its document; what it trains is not.
     With --on, also with a run that another machine started and that nobody keeps alive any more.
     """
-    from tonnage.cli.following import follow
+    from tonnage.cli.following import follow, leave
     from tonnage.cli.run_opening import find_run, open_store
     from tonnage.cli.run_resuming import take_new_limits
     from tonnage.errors import Problem, RefusedError
@@ -159,9 +172,12 @@ def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
         raise RefusedError(Problem(code="RUN-106", what=what, hint="`tonnage run` begins anew"))
     told = len(store.moments(record.id))
     store.reopen(record.id)
-    take_new_limits(store, record, dt.datetime.now(dt.UTC))
-    keep_environment(store.folder, record.id)
-    start_supervisor(store, record.id)
+    try:
+        take_new_limits(store, record, dt.datetime.now(dt.UTC))
+        keep_environment(store.folder, record.id)
+        start_supervisor(store, record.id)
+    except KeyboardInterrupt:
+        return leave(store, record)
     if detach:
         click.echo(f"{record.name} goes on; `tonnage watch {record.name}` shows it")
         return 0
