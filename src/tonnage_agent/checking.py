@@ -4,7 +4,8 @@ Asked with JSON in TONNAGE_CHECKS, answers one JSON object a line:
 
     {"check": "python", "ok": true, "text": "Python 3.11.2"}
 
-A folder is tried by writing and removing a file; an endpoint by a connection. Nothing else is touched.
+A folder is tried by writing and removing a file, a bucket by an object; an endpoint by a connection. Nothing else is
+touched.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import socket
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,6 +46,10 @@ def _about(asked: Mapping[str, Any], environment: Mapping[str, str]) -> list[Fou
     ]
     found = [answer(str(each)) for name, answer in questions for each in asked.get(name, ())]
     found += [_set(str(name), environment) for name in asked.get("variables", ())]
+    if all(
+        ok for _, ok, _ in found
+    ):  # without its endpoint or its keys nothing is learnt from a bucket but waiting
+        found += [_bucket(str(place), environment) for place in asked.get("buckets", ())]
     if asked.get("program"):
         found.append(_program(str(asked["program"]), environment))
     return found
@@ -70,6 +76,20 @@ def _writable(folder: str) -> Found:
     except OSError as error:
         return f"folder {folder}", False, f"cannot be written: {error.strerror or error}"
     return f"folder {folder}", True, "can be written"
+
+
+def _bucket(place: str, environment: Mapping[str, str]) -> Found:
+    from tonnage_agent.keeper.failing import KeeperError
+    from tonnage_agent.keeper.s3.client import open_client
+
+    name = f".tonnage-check-{uuid.uuid4().hex}"
+    try:
+        client = open_client(place, environment)
+        client.put(name, b"x")
+        client.delete([name])
+    except (KeeperError, OSError) as error:
+        return f"bucket {place}", False, " ".join(str(error).replace(f"/{name}", "").split())
+    return f"bucket {place}", True, "can be written"
 
 
 def _reachable(address: str) -> Found:

@@ -184,6 +184,7 @@ class Preflight:
         asked: dict[str, Any] = {
             "folders": folders,
             "endpoints": self._endpoints(),
+            "buckets": self._buckets(),
             "variables": list(self._setting.run.spec.secrets),
         }
         if self._setting.run.spec.command:
@@ -239,6 +240,12 @@ class Preflight:
                 scheme = "https" if address.is_tls else "http"
                 found.append(f"{scheme}://{address.host}")
         return list(dict.fromkeys(found))
+
+    def _buckets(self) -> list[str]:
+        """What the run writes to, where it is a bucket."""
+        spec = self._setting.run.spec
+        places = [each.to for each in (spec.checkpoints, spec.output) if each is not None]
+        return list(dict.fromkeys(str(place) for place in places if place.scheme == "s3"))
 
     def _skip_volumes(self, spec: dict[str, Any]) -> set[str]:
         """Take out what must not be mounted now; the reason goes into the report."""
