@@ -8,7 +8,7 @@ that an environment value `1e-5` or a label `1.10` reaches the container as the 
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import Any, Self
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _TRUE = frozenset(("true", "True", "TRUE"))
@@ -68,3 +68,18 @@ def plain_scalar(text: str) -> Scalar:
     if inf := _INF.fullmatch(text):
         return WrittenFloat.of(float(f"{inf[1]}inf"), text)
     return WrittenFloat.of(float("nan"), text) if text in _NAN else text
+
+
+def forgetting_how(value: Any) -> Any:
+    """The same tree with numbers that are only numbers: for parts that are handed on as they are.
+
+    >>> type(forgetting_how({"maxSkew": [plain_scalar("1")]})["maxSkew"][0]).__name__
+    'int'
+    """
+    if isinstance(value, dict):
+        return {name: forgetting_how(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [forgetting_how(each) for each in value]
+    if isinstance(value, WrittenInt):
+        return int(value)
+    return float(value) if isinstance(value, WrittenFloat) else value

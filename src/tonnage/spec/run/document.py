@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tonnage.spec.budget import Budget
 from tonnage.spec.fields import (
@@ -34,6 +34,7 @@ from tonnage.spec.parts import Part, unsaid
 from tonnage.spec.run.policies import Idle, Network, OnForecast, OnOom, Retries, Spot
 from tonnage.spec.run.storage import Checkpoints, Code, Data, Output, Volume
 from tonnage.spec.run.training import Model, Train
+from tonnage.spec.scalars import forgetting_how
 
 FRAMEWORKS = Literal["auto", "torch", "tensorflow", "jax", "deepspeed", "horovod", "mpi", "xgboost", "other"]
 TARGETS = Literal["auto", "Job", "IndexedJob", "JobSet", "TrainJob", "PyTorchJob", "TFJob", "MPIJob", "local"]
@@ -159,7 +160,7 @@ class RunSpec(Part):
     i_accept_losing_work: Flag = False
     """Run without checkpoints, or with checkpoints that die with the pod, although work can be lost."""
 
-    pod_template: dict[str, Any] = Field(default_factory=dict)
+    pod_template: Annotated[dict[str, Any], AfterValidator(forgetting_how)] = Field(default_factory=dict)
     """Strategic-merge patch of the pod (`metadata`, `spec`), applied last: for whatever has no field here."""
 
 
