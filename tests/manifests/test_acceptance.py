@@ -31,7 +31,7 @@ NODES = "8xh100=8,8xa100-80=1,4xl4=1+shared=4,cpu=4"
 PATIENCE = 60.0
 QUOTA = {"cpu": "1000", "memory": "10Ti", "ephemeral-storage": "100Ti", "nvidia.com/gpu": "64"}
 NOT_INSTALLED = ("mpijob-by-ssh",)
-"""The MPI Operator's kind has the same name as the Training Operator's: one cluster cannot hold both."""
+"""The MPI Operator's kind has the same name as the Training Operator's: `test_acceptance_by_ssh` has one for that."""
 INSTALLED = [name for name in BY_NAME if name not in NOT_INSTALLED]
 SHORT = {"tonnage.dev/runs-for": "300ms"}
 

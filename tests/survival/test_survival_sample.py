@@ -29,7 +29,7 @@ def test_on_real_nodes_trainings_survive() -> None:
         pytest.skip("real nodes need root")
     found = list(nodes.outcomes(SEED, is_sample=True))
     assert [as_line(each) for each in found if judge(each)] == []
-    assert sum(each.num_deaths for each in found) >= 2
+    assert sum(each.num_deaths for each in found) >= 1
 
 
 def test_the_full_set_has_every_injury_and_enough_of_them() -> None:
