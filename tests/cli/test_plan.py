@@ -110,6 +110,20 @@ def test_the_chosen_settings_have_an_interval_and_words_for_a_batch_that_is_whol
     assert any("not accumulated" in step["text"] for step in fit["steps"])
 
 
+def test_explain_tells_each_part_with_its_formula_and_what_changes_it(room: Path) -> None:
+    Path("run.yaml").write_text(
+        RUN.replace("train: {microBatch: 4, sequence: 2048,", SMALL.replace("{m", "{compile: true, m"))
+    )
+    result = call("run.yaml", "--on", "lab.yaml", "--explain")
+    said = " ".join(result.stdout.split())
+
+    assert "framework 4.9 GiB processesPerNode = 8 ranks x 625 MiB" in said
+    assert "ranks 12 loader workers 32; 32 more while compiling" in said
+    assert "command torchrun train.py you" in said
+    cpu = next(need for need in answer("run.yaml", "--on", "lab.yaml")["needs"] if need["name"] == "cpu")
+    assert (cpu["needed"], cpu["limit"]) == (44_000, 76_000)
+
+
 # -- verdicts and exit codes
 
 

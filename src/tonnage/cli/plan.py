@@ -32,7 +32,7 @@ ALLOWED = ("precision", "gpus")
     type=click.Choice(ALLOWED),
     help="With --fit: other number formats (changes numerics), or other GPUs than you named.",
 )
-@click.option("--explain", is_flag=True, help="Show every value that holds, and who decided it.")
+@click.option("--explain", is_flag=True, help="Show each need part by part, every value, who decided it.")
 @click.option(
     "--no-trace", is_flag=True, help="Do not trace model.step; estimate from the shape, if there is one."
 )

@@ -9,6 +9,7 @@ from tonnage.cli.columns import heading, mark, width, wrapped
 from tonnage.figures import about_dollars, about_time
 from tonnage.planning.answers import EffectiveValue
 from tonnage.reporting.plan.figures import gib, more_time
+from tonnage.reporting.plan.need_rows import sum_rows
 from tonnage.reporting.plan.row import Row
 from tonnage.reporting.plan.rows import mood_of, rows, title
 from tonnage.reporting.plan.views import AlternativeView, FitView, PlanView
@@ -33,7 +34,7 @@ def draw(view: PlanView, *, explain: bool = False) -> list[str]:
     if view.fit is not None:
         lines += ["", *_fit(view.fit)]
     if explain:
-        lines += ["", *_explained(view.effective)]
+        lines += [*_sums(view), "", *_explained(view.effective)]
     else:
         lines += _defaults(view)
     return lines
@@ -110,6 +111,12 @@ def _alternative(label: str, other: AlternativeView) -> list[str]:
     if other.per_step is not None:
         facts.append(f"{about_dollars(other.per_step * 1000)} per 1,000 steps")
     return _row(Row(f"  {label}" if label == "chosen" else label, (changes, ", ".join(facts))))
+
+
+def _sums(view: PlanView) -> list[str]:
+    """What each need is the sum of, and what changes each part."""
+    drawn = [line for row in sum_rows(view) for line in _row(row)]
+    return ["", heading("What one pod needs, part by part"), *drawn] if drawn else []
 
 
 def _explained(values: Sequence[EffectiveValue]) -> list[str]:

@@ -113,6 +113,8 @@ class Need:
     """What the document asks for; None where it leaves it to us."""
     granted: int | None
     """What the pod will ask Kubernetes for: asked, else needed."""
+    limit: int | None = None
+    """What it can use at most, where that is more than it must be sure of: cores while compiling."""
     there: int | None
     """What a node of the chosen kind can give."""
     state: State

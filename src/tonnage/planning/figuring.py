@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.pod import Need, PodNeeds, PodWish, pod_needs
-from tonnage.memory.pod.cpu import cpu_seconds
+from tonnage.memory.pod.cpu import COMPILING, cpu_seconds
+from tonnage.memory.pod.needs import CpuNeed
 from tonnage.memory.pod.needs import NeedPart as Part
 from tonnage.planning.answers import NeedPart
 from tonnage.planning.solver.setup import Setup
@@ -58,12 +59,19 @@ def figures_from(needs: PodNeeds) -> dict[str, Figure]:
         "memory": _figure(needs.ram),
         "shm": _figure(needs.shm),
         "disk": _figure(needs.disk),
-        "cpu": Figure(
-            amount=needs.cpu.request,
-            parts=tuple(map(_part, needs.cpu.parts)),
-            text="  ".join(f"{part.name} {part.amount / 1000:.3g}" for part in needs.cpu.parts),
-        ),
+        "cpu": _cores(needs.cpu),
     }
+
+
+def _cores(need: CpuNeed) -> Figure:
+    """Cores to ask for; what is only used in a burst is in the limit and said apart."""
+    burst = need.limit - need.request
+    asked = [part for part in need.parts if part.name != COMPILING] if burst else list(need.parts)
+    text = "  ".join(f"{part.name} {part.amount / 1000:.3g}" for part in asked)
+    more = f"; {burst / 1000:.3g} more while compiling" if burst else ""
+    return Figure(
+        amount=need.request, parts=tuple(map(_part, need.parts)), text=text + more, limit=need.limit
+    )
 
 
 def _figure(need: Need) -> Figure:

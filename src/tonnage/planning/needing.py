@@ -89,6 +89,7 @@ def _need(
         needed=needed,
         asked=asked,
         granted=granted,
+        limit=figure.limit if figure else None,
         there=there,
         state="tight" if _is_bare_shm(name, role, figure, asked) else _state(name, needed, asked, there),
         parts=figure.parts if figure else (),

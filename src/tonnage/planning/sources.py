@@ -24,6 +24,8 @@ class Figure:
     parts: tuple[NeedPart, ...] = ()
     text: str = ""
     """The sum in one line."""
+    limit: int | None = None
+    """What it can use at most, where that is more than it needs to ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

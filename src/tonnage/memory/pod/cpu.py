@@ -18,6 +18,8 @@ from tonnage.memory.pod.needs import CpuNeed, NeedPart
 from tonnage.memory.pod.ram import compile_workers
 from tonnage.memory.pod.wish import PodWish
 
+COMPILING = "compile workers"
+
 
 def cpu_need(wish: PodWish) -> CpuNeed:
     """What to request and what to allow, in thousandths of a core."""
@@ -40,9 +42,7 @@ def cpu_need(wish: PodWish) -> CpuNeed:
             f"{wish.ranks} ranks x {burst // wish.ranks // 1000} cores while compiling, in the limit only; "
             f"{compile_workers(wish)} workers each could use more"
         )
-        parts.append(
-            NeedPart("compile workers", burst, formula, "estimated", "env TORCHINDUCTOR_COMPILE_THREADS")
-        )
+        parts.append(NeedPart(COMPILING, burst, formula, "estimated", "env TORCHINDUCTOR_COMPILE_THREADS"))
     return CpuNeed(request, request + burst, tuple(parts))
 
 

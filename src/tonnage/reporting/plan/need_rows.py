@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tonnage.figures import about_dollars
-from tonnage.planning.answers import Change, Waiting
+from tonnage.planning.answers import Change, NeedPart, Waiting
 from tonnage.reporting.plan.figures import GIB, bare_gib, cores, gib, large, percent
 from tonnage.reporting.plan.row import LABELS, MOODS, Row
 from tonnage.reporting.plan.views import GpuMemoryView, NeedView, PlanView, SharesView, TimeView
+from tonnage.units import format_bytes
 
 ONE_LINE = 64
 """What stands beside a label in eighty columns."""
@@ -65,6 +66,23 @@ def need_row(need: NeedView, time: TimeView) -> Row:
     if need.name == "cpu":
         lines += [_throttled(wait) for wait in time.waits if wait.cause == "cpu"]
     return Row(LABELS[need.name], tuple(lines), need.state, MOODS[need.state])
+
+
+def sum_rows(view: PlanView) -> Iterator[Row]:
+    """Every need part by part: the amount, the field or variable that changes it, and the formula."""
+    if view.gpu_memory.parts:
+        yield Row("GPU memory", tuple(_part_lines(view.gpu_memory.parts, format_bytes)))
+    for need in view.needs:
+        if need.parts:
+            show = cores if need.name == "cpu" else format_bytes
+            yield Row(LABELS[need.name], tuple(_part_lines(need.parts, show)))
+
+
+def _part_lines(parts: Sequence[NeedPart], show: Callable[[float], str]) -> Iterator[str]:
+    for part in parts:
+        yield f"{part.name} {show(part.amount)}" + (f"   {part.flag}" if part.flag else "")
+        if part.formula:
+            yield f"= {part.formula}"
 
 
 def share_rows(shares: SharesView | None) -> Iterator[Row]:

@@ -146,6 +146,7 @@ def _need(need: Need) -> NeedView:
         needed=need.needed,
         asked=need.asked,
         granted=need.granted,
+        limit=need.limit,
         there=need.there,
         margin=margin,
         share=need.share,

@@ -66,6 +66,7 @@ class NeedView(View, frozen=True):
     needed: int | None
     asked: int | None
     granted: int | None
+    limit: int | None
     there: int | None
     margin: int | None
     share: float | None
