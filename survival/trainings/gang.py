@@ -133,6 +133,7 @@ assert all_reduce([float(run.next_step)]) == [float(WORLD * run.next_step)], (
     "ranks resumed from different steps"
 )
 note(begin=run.next_step)
+loss = float("nan")  # a training killed after its last save has no step left to make
 for step in run.steps(STEPS, save=lambda folder: (folder / "weights.json").write_text(json.dumps(weights))):
     loss = train_step(step)
     run.note(loss=loss)

@@ -89,6 +89,7 @@ if saved:
 else:
     torch.manual_seed(100 + RANK)
 note(begin=run.next_step)
+loss = torch.tensor(float("nan"))  # a training killed after its last save has no step left to make
 for step in run.steps(STEPS, save=write, sharded=WORLD > 1):
     chance = torch.Generator().manual_seed(step * WORLD + RANK)
     inputs = torch.randn(16, 8, generator=chance)

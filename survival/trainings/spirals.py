@@ -117,7 +117,7 @@ chance = random.Random()
 chance.setstate((state["chance"][0], tuple(state["chance"][1]), state["chance"][2]))
 note(begin=run.next_step)
 
-kept = []
+kept, loss = [], math.nan  # a training killed after its last save has no step left to make
 for step in run.steps(STEPS, save=write):
     if int(os.environ.get("GPU_MOST", "1000000")) < MICRO_BATCH:
         sys.exit(f'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n{CUDA_OOM}')
