@@ -455,15 +455,21 @@ def as_ranks(number: int) -> None:
         dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=number)
 
 
+def as_one_rank() -> None:
+    """DDP wants real collectives: NCCL's, of a group of one."""
+    if not dist.is_initialized():
+        dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+
+
 def later_ranks_ddp_amp() -> Step:
-    as_ranks(4)
+    as_one_rank()
     model = Gpt(50257, 900, 12, 12, 768).to("cuda")
     wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[0])
     return looped(model, wrapped, text(50257, 8, 900), grouped(model), half=torch.bfloat16)
 
 
 def later_ranks_ddp_views_accumulated() -> Step:
-    as_ranks(8)
+    as_one_rank()
     model = on_gpu(lambda: Llama(32000, 1536, 12, 12, 4, 4096, 800))
     wrapped = nn.parallel.DistributedDataParallel(
         model, device_ids=[0], gradient_as_bucket_view=True, bucket_cap_mb=50, broadcast_buffers=False

@@ -3,7 +3,8 @@
 Where several gradients flow into one tensor, the engine adds them up. It writes into the first when nobody else
 holds it (`can_accumulate_inplace` of torch/csrc/autograd/input_buffer.cpp), which saves one block of memory per sum;
 but never where a tensor is a subclass, as every fake tensor is. What the engine would do with real tensors is
-restated here: gradients are not recorded, the tensor is dense, and its storage has no other owner.
+restated here: gradients are not recorded, the tensor is dense, and neither it nor its storage has another owner. The
+gradient a nested backward pass begins with, as recomputation of the reentrant kind does, is held by its caller.
 
 The gradients of indexing, gathering and selecting (`index_backward`, `gather_backward`,
 `value_selecting_reduction_backward`, `index_select_backward`) are the same story: zeros are made and written into,
@@ -12,11 +13,13 @@ but written into a copy where a tensor is a subclass. They are known by the zero
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 _aten = torch.ops.aten
 SUM = _aten.add.Tensor
@@ -66,7 +69,36 @@ def is_in_place(args: tuple[Any, ...], kwargs: dict[str, Any], depth: int = 2) -
     if held.shape != new.shape or not _asked_by_engine(depth) or not _is_dense(held):
         return False
     storage = held.untyped_storage()
-    return bool(_owners(storage._cdata) == 2)  # the tensor's own, and the one just taken to look
+    if _owners(storage._cdata) != 2:  # the tensor's own, and the one just taken to look
+        return False
+    return bool(held._use_count() <= uses_of_an_unshared_gradient())
+
+
+@functools.lru_cache(maxsize=1)
+def uses_of_an_unshared_gradient() -> int:
+    """How often a gradient counts as used when it arrives at a dispatch mode and nobody but the engine holds it.
+
+    Found by trying, because versions of torch hand it over in different ways; must first be called outside any mode.
+    """
+    counting = _Counting()
+    with FakeTensorMode(), counting:
+        given = torch.ones(2, requires_grad=True) * 2
+        (given.sin() + given.cos()).sum().backward()
+    return counting.uses
+
+
+class _Counting(TorchDispatchMode):  # type: ignore[misc]
+    """Looks at the first of the engine's own sums."""
+
+    uses = sys.maxsize
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        del types
+        if func is SUM and _engine_task() != -1:
+            self.uses = args[0]._use_count()
+        return func(*args, **(kwargs or {}))
 
 
 def _asked_by_engine(depth: int) -> bool:

@@ -14,7 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .host import said_pinned
-from .known_values import Known, is_assumed, known_value
+from .known_values import Known, is_assumed, is_drawn, known_value
 from .notes import Notes
 
 Handler = Callable[[Any, Any, dict[str, Any]], Any]
@@ -59,6 +59,8 @@ class DataDependent:
         else:
             with torch._C._DisableTorchDispatch():
                 answer = value.item()
+        if not source.dtype.is_floating_point:
+            self._noted_if_drawn(source)
         if value is None or is_assumed(source):
             self._notes.add(
                 "assumed-value", f"a value read from the GPU{self._inside()} was taken to be {answer}"
@@ -155,6 +157,7 @@ class DataDependent:
             value = known_value(repeats)
             number = int(repeats.numel())
             if value is not None:
+                self._noted_if_drawn(repeats)
                 with torch._C._DisableTorchDispatch():
                     number = int(value.sum())
             else:
@@ -193,6 +196,8 @@ class DataDependent:
         if not leaves or source.numel() * source.element_size() > MAX_BYTES_TO_HOST:
             return NotImplemented
         value = known_value(source)
+        if not source.dtype.is_floating_point:
+            self._noted_if_drawn(source)
         dtype = kwargs.get("dtype") or source.dtype
         with torch._C._DisableTorchDispatch():
             if value is not None:
@@ -206,13 +211,14 @@ class DataDependent:
         value = known_value(source)
         if value is not None and isinstance(made, FakeTensor):
             with torch._C._DisableTorchDispatch():
-                made.__dict__["known_value"] = (value.nonzero(), Known())
+                made.__dict__["known_value"] = (value.nonzero(), Known(is_drawn=is_drawn(source)))
         return made
 
     def _count(self, mask: Any, what: str) -> int:
         """How many elements of a mask are set."""
         value = known_value(mask)
         if value is not None:
+            self._noted_if_drawn(mask)
             with torch._C._DisableTorchDispatch():
                 return int(torch.count_nonzero(value))
         self._bounded(what, mask.numel())
@@ -221,11 +227,20 @@ class DataDependent:
     def _unique_count(self, source: Any, count: Callable[[Any], int], bound: int = -1) -> int:
         value = known_value(source)
         if value is not None:
+            self._noted_if_drawn(source)
             with torch._C._DisableTorchDispatch():
                 return int(count(value))
         number = int(source.numel()) if bound < 0 else int(bound)
         self._bounded("unique", number)
         return number
+
+    def _noted_if_drawn(self, source: Any) -> None:
+        """A size (or a count read back, which becomes one) that a random choice decided: other draws, other sizes."""
+        if is_drawn(source):
+            self._notes.add(
+                "drawn-sizes",
+                f"sizes{self._inside()} follow from a choice taken to be random; they vary by step",
+            )
 
     def _bounded(self, what: str, number: int) -> None:
         self._notes.add(

@@ -34,13 +34,14 @@ _FALSE_IN_A_HEALTHY_RUN = ("any", "isnan", "isinf", "lt", "gt", "ne")
 
 
 class Known:
-    """Whose value it is: shared by all views, void once something unknown was written, maybe only assumed."""
+    """Whose value it is: shared by all views, void once something unknown was written, maybe assumed or drawn."""
 
-    __slots__ = ("is_assumed", "valid")
+    __slots__ = ("is_assumed", "is_drawn", "valid")
 
-    def __init__(self, *, is_assumed: bool = False) -> None:
+    def __init__(self, *, is_assumed: bool = False, is_drawn: bool = False) -> None:
         self.valid = True
         self.is_assumed = is_assumed
+        self.is_drawn = is_drawn
 
 
 def known_value(tensor: Any) -> torch.Tensor | None:
@@ -55,6 +56,12 @@ def is_assumed(tensor: FakeTensor) -> bool:
     """Whether a known value rests on an assumption."""
     pair = tensor.__dict__.get("known_value")
     return pair is not None and pair[1].is_assumed
+
+
+def is_drawn(tensor: Any) -> bool:
+    """Whether a known value follows from a choice that was drawn at random."""
+    pair = tensor.__dict__.get("known_value") if isinstance(tensor, FakeTensor) else None
+    return pair is not None and pair[1].valid and pair[1].is_drawn
 
 
 class KnownValues:
@@ -124,7 +131,7 @@ class KnownValues:
         with torch._C._DisableTorchDispatch():
             drawn = torch.rand(tuple(source.shape), generator=self._random).topk(count, dim).indices
             drawn = drawn.reshape(tuple(indices.shape)).to(indices.dtype)
-        indices.__dict__["known_value"] = (drawn, Known())
+        indices.__dict__["known_value"] = (drawn, Known(is_drawn=True))
         if count > 1 or source.shape[dim] <= 1024:
             self._on_choice()
 
@@ -139,7 +146,8 @@ def _owner(func: Any, args: Any, kwargs: Any) -> Known:
         pair = args[0].__dict__.get("known_value")
         if pair is not None:
             return pair[1]  # type: ignore[no-any-return]
-    return Known(is_assumed=any(is_assumed(each) for each in _fakes((*args, *kwargs.values()))))
+    made_from = list(_fakes((*args, *kwargs.values())))
+    return Known(is_assumed=any(map(is_assumed, made_from)), is_drawn=any(map(is_drawn, made_from)))
 
 
 def _fakes(values: Any) -> Iterator[FakeTensor]:

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from . import allocator_environment, streams, triton_kernels
+from . import accumulation, allocator_environment, streams, triton_kernels
 from .blocks import KINDS
 from .compiling import compiling
 from .disguises import disguised
@@ -65,6 +65,7 @@ class Recording:
 
     def __enter__(self) -> Recording:
         torch.cuda.init()
+        accumulation.uses_of_an_unshared_gradient()
         torch.empty(1, device="cuda")  # the context, before anything is recorded
         self._stack.enter_context(_collector_off())
         mode = _Fakes(allow_non_fake_inputs=True, allow_fallback_kernels=False)

@@ -69,6 +69,16 @@ def test_tokens_counted_by_expert_are_cut_by_those_counts(recorded: Recorded) ->
     assert not notes(trace, "bounded")
 
 
+@pytest.mark.parametrize("name", ["looped_experts", "counted_experts"])
+def test_sizes_that_follow_from_a_choice_are_said_to(recorded: Recorded, name: str) -> None:
+    assert notes(recorded.trace(name), "drawn-sizes")
+
+
+@pytest.mark.parametrize("name", ["grouped_experts_autocast", "masked_tokens"])
+def test_sizes_that_no_choice_decides_are_not(recorded: Recorded, name: str) -> None:
+    assert not notes(recorded.trace(name), "drawn-sizes")
+
+
 def test_grouped_products_of_float32_experts_are_described(recorded: Recorded) -> None:
     trace = recorded.trace("grouped_experts_autocast")
 

@@ -168,6 +168,14 @@ def test_recomputing_runs_the_forward_pass_again_inside_backward(recorded: Recor
     assert category_bytes(trace)["activation"] > 0
 
 
+def test_gradients_are_summed_in_place_unless_somebody_else_holds_them(recorded: Recorded) -> None:
+    """Per block: two sums of the forward pass again, one with the caller's gradient, one with the engine's own."""
+    trace = recorded.trace("recomputed_residual")
+
+    assert calls_of(trace, "aten.add.Tensor", phase="backward", mark="step 1") == 2 * (2 + 1)
+    assert calls_of(trace, "aten.add_.Tensor", phase="backward", mark="step 1") == 2
+
+
 def test_evaluation_in_between_keeps_nothing(recorded: Recorded) -> None:
     trace = recorded.trace("evaluated_between")
 

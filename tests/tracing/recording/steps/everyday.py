@@ -33,6 +33,7 @@ BUILDS = (
     "autocast_fp16_scaled",
     "recomputed_reentrant",
     "recomputed_nonreentrant",
+    "recomputed_residual",
     "accumulated",
     "evaluated_between",
     "own_function",
@@ -334,6 +335,23 @@ def recomputed(reentrant):
 
 def recomputed_reentrant():
     return recomputed(True)
+
+
+def recomputed_residual():
+    """Two sums per block, the first with the gradient that the nested backward pass was given."""
+    blocks = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4)).cuda()
+
+    def block(x, one, other):
+        x = x + one(x.sin())
+        return x + other(x.sin())
+
+    def forward(x):
+        x = x.requires_grad_() * 2
+        for one, other in (blocks[:2], blocks[2:]):
+            x = checkpoint(block, x, one, other, use_reentrant=True)
+        return x
+
+    return loop(blocks, torch.optim.SGD(blocks.parameters(), lr=0.1), forward=forward)
 
 
 def recomputed_nonreentrant():
