@@ -18,7 +18,6 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from tonnage.cluster.objects import Node
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.planning.admitting import ask_walls
 from tonnage.planning.aiming import aimed_at, with_real_labels
@@ -47,7 +46,7 @@ from tonnage.planning.stranding import stranded_rate, stranding_of
 from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer
 from tonnage.planning.warning import warnings_about
-from tonnage.planning.workload import Unknown, Workload
+from tonnage.planning.workload import SpotUse, Unknown, Workload
 from tonnage.planning.workload.beside import applied
 from tonnage.planning.workload.reading import with_claims
 
@@ -111,7 +110,7 @@ def look_at(
     answer = ask_walls(filled, ground)
     placement = None if ground is None else _locate(answer, chosen, ground)
     if offer is not None and placement is not None and ground is not None and not _is_cut(part):
-        offer = _at_their_price(offer, placement, open_to(ground.snapshot.nodes, workload.spot), sources)
+        offer = _at_their_price(offer, placement, ground, workload.spot, sources)
     pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
@@ -162,9 +161,15 @@ def _offer_to(chosen: Candidate, ground: Ground, sources: Sources) -> Offer | No
     return is_open or offer_for(chosen, offers(ground.snapshot.nodes, sources.price_of))
 
 
-def _at_their_price(offer: Offer, placement: Placement, there: Sequence[Node], sources: Sources) -> Offer:
+def _at_their_price(
+    offer: Offer, placement: Placement, ground: Ground, spot: SpotUse, sources: Sources
+) -> Offer:
     """The offer at the price of the nodes that would take the pods, where there are such: others are not paid for."""
+    everywhere = gpu_prices(ground.offered).get(offer.gpu)
+    if everywhere is not None and not everywhere.is_range:
+        return offer  # all of them cost the same, so nobody need be asked which
     taking = set(placement.empty.feasible)
+    there = open_to(ground.snapshot.nodes, spot)
     found = offers((node for node in there if node.metadata.name in taking), sources.price_of)
     price = gpu_prices(found).get(offer.gpu)
     return offer if price is None else replace(offer, gpu_price=price)
