@@ -14,7 +14,7 @@ from dev.obtain_torch import frameworks_folder, interpreter_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 SOURCE = Path(__file__).parents[3] / "src"
-SEVERAL = {"torch_script-2": 2, "fsdp_script": 2}
+SEVERAL = {"torch_script-2": 2, "fsdp_script": 2, "hugging_face_script-2": 2}
 
 pytestmark = [
     pytest.mark.torch,
@@ -66,7 +66,8 @@ class Trained:
 
 
 def _place(rank: int, world: int, port: str) -> dict[str, str]:
-    return {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
+    return {**ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
 
 
 def _free_port() -> int:
@@ -113,6 +114,18 @@ def test_a_sigterm_that_only_one_rank_gets_makes_all_of_them_save_and_end(tmp_pa
 
     assert codes == [143, 143], said
     assert re.search(r"ending: SIGTERM; step \d+ is saved", said)
+
+
+def test_the_trainer_s_ranks_agree_on_a_stop_that_only_one_was_told_of(tmp_path: Path) -> None:
+    told = {"DIE_AT": "4", "DIE_BY": "SIGTERM", "DIE_RANK": "1", "EVERY": "9999"}
+    trained = Trained("hugging_face_script-2", tmp_path, **told)
+
+    codes, said = trained.end()
+
+    assert codes == [143, 143], said
+    assert re.search(r"ending: SIGTERM; step \d+ is saved", said), said
+    (kept,) = (tmp_path / "checkpoints").glob("step-*")
+    assert {"rng_state_0.pth", "rng_state_1.pth"} <= {path.name for path in kept.rglob("rng_state_*")}
 
 
 def test_a_checkpoint_of_two_ranks_holds_both_their_parts(tmp_path: Path) -> None:

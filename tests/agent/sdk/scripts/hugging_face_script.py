@@ -28,7 +28,8 @@ class Dying(TrainerCallback):
     """Sends this process a signal in the middle of a step, where the test says so."""
 
     def on_step_begin(self, _args, state, _control, **_):
-        if os.environ.get("DIE_AT") == str(state.global_step):
+        is_it = os.environ.get("DIE_RANK", os.environ.get("RANK")) == os.environ.get("RANK")
+        if is_it and os.environ.get("DIE_AT") == str(state.global_step):
             os.kill(os.getpid(), getattr(signal, os.environ["DIE_BY"]))
 
 
