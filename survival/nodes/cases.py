@@ -67,13 +67,13 @@ def late_oom() -> NodesPlan:
 
 def wiring() -> Iterator[NodesPlan]:
     """Gangs of two pods by every target, each of which loses either pod."""
+    yield mpi_gang()
+    yield tensorflow_gang()
     python = interpreter_of("2.11")
     if python.exists():
-        for target in TORCH_TARGETS:
-            for shard in ("ddp", "fsdp"):
+        for shard in ("fsdp", "ddp"):
+            for target in TORCH_TARGETS:
                 yield torch_gang(target, shard, python)
-    yield tensorflow_gang()
-    yield mpi_gang()
 
 
 def torch_gang(target: str, shard: str, python: Path) -> NodesPlan:
