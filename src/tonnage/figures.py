@@ -1,4 +1,4 @@
-"""Money and time as people read them: one way of writing for every screen, message and report.
+"""Money, time and counts as people read them: one way of writing for every screen, message and report.
 
 Two kinds of figure need two ways. What was counted (a price, money spent, time gone by) keeps its digits. What was
 predicted is rounded to what the prediction can bear: `$1,900`, not `$1,904.17`.
@@ -86,3 +86,12 @@ def about_time(seconds: float) -> str:
     if seconds < 10 * 86400:
         return f"{seconds / 3600:,.0f} h"
     return f"{seconds / 86400:,.0f} d"
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of a thing, one of it without its s.
+
+    >>> counted(1, "rank"), counted(4_096, "rank")
+    ('1 rank', '4,096 ranks')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

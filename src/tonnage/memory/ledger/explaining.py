@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 
 import msgspec
 
+from tonnage.figures import counted
 from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
 from tonnage.memory.ledger.stepping import Run
 from tonnage.memory.ledger.tape import PHASES
@@ -202,7 +203,8 @@ class _Teller:
         if not run.tokens or (name == "activations" and not numbered):
             images = self.recipe.micro_batch
             held = sum(tape.sizes[slot] for slot in slots)
-            return f"{images:,} images x {held // images:,} bytes, kept by {len(layers)} operations"
+            kept = counted(len(layers), "operation")
+            return f"{counted(images, 'image')} x {held // images:,} bytes, kept by {kept}"
         chosen = numbered if name == "activations" else layers
         fullest = max(chosen.values(), key=lambda found: sum(tape.sizes[slot] for slot in found))
         if name != "activations":
