@@ -126,10 +126,13 @@ def torn(how: str) -> Inflict:
 
     def inflict(bench: Bench, attempt: int, chance: random.Random) -> Injury:
         bench.wait("two checkpoints", lambda: len(bench.checkpoints()) >= 2 or not bench.record().is_active)
-        who = [bench.agent(attempt), *bench.trainers(attempt)]
+        trainers = bench.trainers(attempt)
+        who = [bench.agent(attempt), *trainers]
         for one in who:
             if one is not None:
                 one.signal(signal.SIGSTOP)  # nothing is saved while we choose what to damage
+        if not any(one.is_alive for one in trainers):
+            raise NotSeenError("nobody was there to be killed")  # its last checkpoint is whole, and stays so
         try:
             whole = [path for path in bench.checkpoints() if is_whole(path)]
             note = _damage(whole[-1], how, chance)
