@@ -10,7 +10,7 @@ from tests.diagnosis.endings import GIB, NOON, a_log, a_pod, a_record, an_event,
 from tests.running.situations import an_attempt
 
 from tonnage.diagnosis.classifying import classify
-from tonnage.diagnosis.evidence import Evidence
+from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
 from tonnage.memory.series import Point
 from tonnage.running.attempts import Ending
 from tonnage.running.causes import cause_of
@@ -187,3 +187,11 @@ def test_an_end_that_nothing_explains_says_how_it_ended_and_what_was_printed_las
     assert ending.last_line == "epoch 3"
     assert ended(evidence(a_pod(exit_code=137))).summary == "ended by SIGKILL, and nothing says why"
     assert ended(evidence(a_pod(), logs=(a_log(0, "KeyError: 'x'"),))).last_line == ""
+
+
+def test_a_pod_that_vanished_while_it_ran_did_not_end_with_what_prepared_it() -> None:
+    """An init container that unpacked the code ended long before: time and money of the attempt would be lost."""
+    unpacked = ContainerEnd(name="tonnage-code", exit_code=0, finished=at(-990), is_init=True)
+    running = ContainerEnd(name="main", started=at(-989))
+    seen = evidence(PodEnd(index=0, name="pod-0", containers=(unpacked, running), is_gone=True))
+    assert ended(seen).when == NOON

@@ -82,9 +82,10 @@ class View:
 
 
 def ended_at(pod: PodEnd) -> dt.datetime | None:
-    """When its first container that did not end well ended."""
+    """When its first container that did not end well ended; what only prepared it and ended well is no end of it."""
     bad = [each for each in pod.containers if each.exit_code or each.reason == "OOMKilled"]
-    times = [each.finished for each in bad or pod.containers if each.finished is not None]
+    own = [each for each in pod.containers if not each.is_init]
+    times = [each.finished for each in bad or own if each.finished is not None]
     return min(times, default=None)
 
 
