@@ -15,7 +15,7 @@ from typing import Any
 
 from survival.case import Outcome
 from survival.judging import judge
-from survival.machine.bench import Bench
+from survival.machine.bench import Bench, NotSeenError
 from survival.machine.disks import small_disk
 from survival.machine.injuries import INJURIES
 from survival.machine.references import Reference, References
