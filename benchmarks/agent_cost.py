@@ -80,6 +80,7 @@ def measure(python: str, archive: Path, script: str, seconds: float) -> dict[str
         [python, str(archive), "run", "--", python, "-c", script], env=environment, stdout=subprocess.DEVNULL
     )
     try:
+        await_metrics(port)
         time.sleep(SETTLE_SECONDS)
         start_up, began = cpu_seconds(agent.pid), time.monotonic()
         scraped, most = 0, 0
@@ -96,6 +97,18 @@ def measure(python: str, archive: Path, script: str, seconds: float) -> dict[str
     return {
         "core_share": round(used / took, 5), "most_resident_bytes": most, "start_up_cpu_seconds": round(start_up, 3)
     }  # fmt: skip
+
+
+def await_metrics(port: int) -> None:
+    """Wait until the agent answers: starting is told apart, however busy the machine is."""
+    give_up = time.monotonic() + 120
+    while time.monotonic() < give_up:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5).read()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
 
 
 def cpu_seconds(pid: int) -> float:
