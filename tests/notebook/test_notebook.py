@@ -100,3 +100,21 @@ def test_it_runs_on_this_machine_to_its_end(tmp_path: Path, monkeypatch: pytest.
     started = tonnage.notebook.run(train, document, 3)
     assert started.wait(60) == "finished"
     assert "trained 3 6" in started.logs()
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("no-such-file.yaml", "cannot be read: No such file"),
+        ("metadata: {name: x\nspec: [", "is no YAML"),
+        ("- a\n- list\n", "is not a mapping"),
+        ({"metadata": {"name": "../../x"}}, "has no spec"),
+    ],
+)
+def test_a_document_that_is_none_is_refused_in_words(
+    document: str | dict[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TONNAGE_HOME", str(tmp_path / "home"))
+    with pytest.raises(UsageError, match=said):
+        tonnage.notebook.run(train, document, 3)
+    assert [entry.name for entry in tmp_path.iterdir()] in ([], ["home"])

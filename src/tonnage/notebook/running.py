@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -106,8 +107,15 @@ def _document(document: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any],
         return dict(document), Path.cwd()
     path = Path(document)
     is_text = isinstance(document, str) and "\n" in document
-    text = str(document) if is_text else path.read_text()
-    content = yaml.safe_load(text)
+    try:
+        content = yaml.safe_load(str(document) if is_text else path.read_text())
+    except OSError as error:
+        what, hint = f"the document cannot be read: {error.strerror}", "give a file, its text, or a mapping"
+        raise UsageError(Problem(code="NOTEBOOK-002", what=what, where=str(path), hint=hint)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        what = f"the document is no YAML: {' '.join(str(error).split())}"
+        where = "the document" if is_text else str(path)
+        raise UsageError(Problem(code="NOTEBOOK-002", what=what, where=where)) from None
     if not isinstance(content, dict):
         what = "the document is not a mapping"
         raise UsageError(
@@ -117,7 +125,11 @@ def _document(document: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _folder(home: Path, content: Mapping[str, Any]) -> Path:
-    name = str((content.get("metadata") or {}).get("name") or "notebook")
+    metadata = content.get("metadata")
+    named = metadata.get("name") if isinstance(metadata, Mapping) else None
+    name = re.sub(
+        r"[^a-z0-9-]+", "-", str(named or "notebook")
+    )  # whether it is legal is said by the document's check
     stamp = time.strftime("%Y%m%d-%H%M%S")
     folder = home / "notebook" / f"{name}-{stamp}-{time.monotonic_ns() % 1_000_000:06}"
     folder.mkdir(parents=True, mode=0o700)
@@ -128,7 +140,13 @@ def _lay_out(folder: Path, content: dict[str, Any], base: Path, script: str) -> 
     """The script beside the document's own code, and the document that runs it."""
     from tonnage.shipping import files_to_ship
 
-    spec = dict(content.get("spec") or {})
+    spec = content.get("spec")
+    if not isinstance(spec, Mapping):
+        hint = "`tonnage init` writes one to start from"
+        raise UsageError(
+            Problem(code="NOTEBOOK-002", what="the document has no spec", where="spec", hint=hint)
+        )
+    spec = dict(spec)
     code = spec.get("code")
     said = {"path": code} if isinstance(code, str) else dict(code or {})
     if said.get("path"):
