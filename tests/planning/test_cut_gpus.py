@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from plan_builders import GPU, AnEstimator, a_pod, a_snapshot, a_workload, nodes
 from tonnage.cluster.objects import Node
 from tonnage.planning.answers import Plan
 from tonnage.planning.plan import make_plan
-from tonnage.planning.workload import Workload
+from tonnage.planning.workload import GpuWish, Workload
 
 PRODUCT = "nvidia.com/gpu.product"
 H100 = "NVIDIA-H100-80GB-HBM3"
@@ -76,3 +77,12 @@ def test_half_a_gpu_may_be_a_slice() -> None:
 
     assert plan.placement is not None
     assert plan.placement.now.fits
+
+
+def test_who_asks_for_a_slice_by_a_name_that_nobody_uses_hears_the_name_that_is_used() -> None:
+    resource = "nvidia.com/mig-1g.10gb"
+    pod = a_pod(1, resource=resource)
+    role = replace(a_workload(pod=pod).trainer, gpus=GpuWish(1000, "slice", resource, (), "1g.10gb"))
+    plan = planned(replace(a_workload(types=()), roles=(role,)), nodes("8xh100=2"), cut(SINGLE))
+
+    assert plan.verdict.reasons == (f"no node has {resource}: 3 nodes announce such slices as {GPU}",)

@@ -6,7 +6,9 @@ from functools import cache
 
 from msgspec.structs import replace
 
+from tonnage.cluster.announcing import is_gpu, part_of
 from tonnage.cluster.objects import Pod
+from tonnage.figures import counted
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.ground import Ground
@@ -125,7 +127,7 @@ def _why_nowhere(situation: Situation, ground: Ground) -> str:
     gang = placement.empty
     whose = f"{roles[gang.stuck].name}: " if len(roles) > 1 else ""
     return whose + (
-        f"only {gang.placed} of {gang.wanted} pods find a node, even empty{_next(gang)}"
+        f"only {gang.placed:,} of {gang.wanted:,} pods find a node, even empty{_next(gang)}"
         if gang.placed
         else _why_no_node(gang, roles[gang.stuck].pod, ground)
     )
@@ -139,6 +141,9 @@ def _next(gang: Gang) -> str:
 
 def _why_no_node(gang: Gang, pod: Pod, ground: Ground) -> str:
     short = lacks(gang, pod, ground.empty)
+    if short and all(lack.most == 0 for lack in short):
+        names = " and ".join(lack.resource for lack in short)
+        return f"no node has {names}{_under_another_name(short[0].resource, ground)}"
     if short:
         parts = "; ".join(
             f"{_amount(lack.resource, lack.asked)} asked for, {_amount(lack.resource, lack.most)} there"
@@ -152,6 +157,21 @@ def _why_no_node(gang: Gang, pod: Pod, ground: Ground) -> str:
         )
     reasons = ", ".join(reasons_of(gang.in_the_way)[:2])
     return f"no node takes it: {reasons or gang.message}"
+
+
+def _under_another_name(resource: str, ground: Ground) -> str:
+    """MIG slices have a name of their own only under the mixed strategy; under the single one they are called GPUs."""
+    profile = part_of(resource, {})
+    named = [
+        name
+        for node in ground.snapshot.nodes
+        for name, count in node.status.allocatable.items()
+        if profile and is_gpu(name) and count != "0" and part_of(name, node.metadata.labels) == profile
+    ]
+    if not named:
+        return ""
+    verb = "announces" if len(named) == 1 else "announce"
+    return f": {counted(len(named), 'node')} {verb} such slices as {named[0]}"
 
 
 def _walls(situation: Situation) -> list[Obstacle]:

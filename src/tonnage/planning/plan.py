@@ -254,4 +254,7 @@ def _whole_only(workload: Workload) -> str:
 def _no_memory(workload: Workload) -> GpuMemory:
     if not workload.trainer.gpus.milli:
         return GpuMemory("", None, None, "no GPU is asked for")
-    return GpuMemory("", None, None, "no GPU type is named (gpus: 8 x h100), and no node tells one (--on)")
+    note = "no GPU type is named (gpus: 8 x h100), and no node tells one (--on)"
+    if workload.run is None:
+        note = f"the manifest names no GPU type, and no node has {workload.trainer.gpus.resource}"
+    return GpuMemory("", None, None, note)

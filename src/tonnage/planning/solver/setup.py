@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from tonnage.figures import counted
 from tonnage.memory.recipe import Parallel, Recipe
 
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"]
@@ -26,8 +27,7 @@ class Devices(msgspec.Struct, frozen=True):
         return self.per_node * self.nodes
 
     def __str__(self) -> str:
-        nodes = f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
-        return f"{nodes} x {self.per_node} {self.gpu}"
+        return f"{counted(self.nodes, 'node')} x {self.per_node} {self.gpu}"
 
 
 class Setup(msgspec.Struct, frozen=True):

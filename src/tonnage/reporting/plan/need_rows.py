@@ -20,7 +20,7 @@ def memory_rows(view: PlanView) -> Iterator[Row]:
     memory = view.gpu_memory
     if memory.required is None:
         if view.run.gpus:
-            can = "" if view.run.kind == "Run" else "; a Run can (tonnage init --from)"
+            can = "; a Run can (tonnage init --from)" if memory.note.endswith("what it trains") else ""
             yield Row("GPU memory", (f"not known: {memory.note}{can}",), "unknown", "quiet")
         return
     usable = " per GPU"

@@ -60,14 +60,14 @@ def _when(placement: PlacementView) -> str:
         example = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
         return f"now: {now.feasible:,} of {total:,} nodes would take it ({example})"
     if empty.fits:
-        waiting = f"{now.placed} of {now.wanted} pods find a place now"
+        waiting = f"{now.placed:,} of {now.wanted:,} pods find a place now"
         come = sum(group.to_come for group in placement.groups if group.takes_empty)
         when = f"once the autoscaler adds nodes (up to {come:,})" if come else "when others leave"
         return f"{when}: {waiting}; {empty.feasible:,} of {total:,} nodes would do if empty"
     if not total:
         return "there are no nodes"
     if empty.placed:
-        return f"{empty.placed} of {empty.wanted} pods find a place, even on empty nodes"
+        return f"{empty.placed:,} of {empty.wanted:,} pods find a place, even on empty nodes"
     return f"no node of {total:,} would take it, even empty"
 
 
