@@ -29,12 +29,15 @@ class References:
     """Undisturbed runs, each made once."""
 
     _known: dict[object, Reference] = field(default_factory=dict)
+    _locks: dict[object, Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, script: str, env: Mapping[str, str], *, world: int = 1, python: str = "") -> Reference:
         """The reference of a script with these variables, made by the script alone: no agent, no supervisor."""
         key = (script, world, python, *sorted(env.items()))
         with self._lock:
+            own = self._locks.setdefault(key, Lock())
+        with own:  # others are made beside it
             if key not in self._known:
                 self._known[key] = _make(script, env, world, python or sys.executable)
             return self._known[key]
