@@ -195,3 +195,10 @@ def test_a_pod_that_vanished_while_it_ran_did_not_end_with_what_prepared_it() ->
     running = ContainerEnd(name="main", started=at(-989))
     seen = evidence(PodEnd(index=0, name="pod-0", containers=(unpacked, running), is_gone=True))
     assert ended(seen).when == NOON
+
+
+def test_a_run_whose_saves_all_failed_is_finished_and_says_so() -> None:
+    told = a_record(state="ended", exitCode=0, step=9, total=10, message="step 9 was not saved to /full")
+    assert ended(evidence(a_pod(exit_code=0), records={0: told})).summary.startswith("every save failed")
+    saved = {**told, "checkpoint": {"step": 5, "when": 0}}
+    assert ended(evidence(a_pod(exit_code=0), records={0: saved})).summary == ""

@@ -88,6 +88,7 @@ def test_a_stop_is_told_in_two_lines_and_resumed_from_what_was_saved(bench: Benc
         ("code: nowhere", "CODE-001"),
         ("memory: 900Ti", "RUN-104"),
         ("memory: 8Mi", "RUN-114"),
+        ("checkpoints: /proc/version/ckpt", "RUN-115"),
     ],
 )
 def test_what_could_not_start_is_refused_and_leaves_no_run(bench: Bench, line: str, code: str) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import Problem, RefusedError
 from tonnage.units import format_bytes
+from tonnage_agent.contract import CHECKPOINTS
 
 if TYPE_CHECKING:
     from tonnage.cli.run_planning import Planned
@@ -60,6 +62,7 @@ def refuse_what_cannot_start(planned: Planned) -> None:
             )
             hint = f"ask for at least memory: {LEAST_MEMORY // 2**20}Mi"
             raise RefusedError(Problem(code="RUN-114", what=what, where="spec.memory", hint=hint))
+        _refuse_what_cannot_be_written(node)
         if not node.cwd.is_dir():
             what = f"there is no folder {node.cwd}"
             hint = "code names the folder the command runs in, relative to the document"
@@ -70,6 +73,19 @@ def refuse_what_cannot_start(planned: Planned) -> None:
             what = f"there is no program named {program} on this machine"
             hint = "the command's first word is a program on the PATH, or one in the folder of `code`"
             raise RefusedError(Problem(code="RUN-113", what=what, where="spec.command", hint=hint))
+
+
+def _refuse_what_cannot_be_written(node: Node) -> None:
+    """Checkpoints that could never be saved are said before hours were trained for them."""
+    place = node.env.get(CHECKPOINTS, "")
+    if not place or "://" in place:
+        return
+    existing = next(folder for folder in (Path(place), *Path(place).parents) if folder.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        why = "is not a folder" if not existing.is_dir() else "may not be written to"
+        what = f"no checkpoint could be saved: {existing} {why}"
+        hint = "name a place that this user may write to, or free this one"
+        raise RefusedError(Problem(code="RUN-115", what=what, where="spec.checkpoints", hint=hint))
 
 
 def promised_memory(store: Store) -> dict[str, int]:

@@ -52,7 +52,7 @@ def ending_of(
         is_oom = finding.code in _OOM_CODES
         if facts.is_complete:
             remark = "all steps were made; a child process was OOM-killed on the way" if is_oom else ""
-            return _ending(facts, None, "", remark)
+            return _ending(facts, None, "", remark or _nothing_saved(facts))
         if not is_oom and not was_interrupted(evidence):
             return _ending(facts, None, "", _how_it_finished(facts))
     may_come_late = finding.confidence < SURE and not evidence.is_final
@@ -163,6 +163,12 @@ def _ending(
         evidence=tuple(f"{line.text}   {line.source}" for line in finding.evidence) if finding else (),
         last_line=_last_line(facts.evidence, node) if code == UNKNOWN else "",
     )
+
+
+def _nothing_saved(facts: Facts) -> str:
+    """A remark where every save failed: what was trained is nowhere."""
+    has_failed = any("was not saved" in box.record.message for box in facts.boxes)
+    return "every save failed, nothing it trained is kept" if has_failed and facts.saved[0] is None else ""
 
 
 def _how_it_finished(facts: Facts) -> str:
