@@ -82,7 +82,7 @@ def test_half_a_gpu_may_be_a_slice() -> None:
 def test_who_asks_for_a_slice_by_a_name_that_nobody_uses_hears_the_name_that_is_used() -> None:
     resource = "nvidia.com/mig-1g.10gb"
     pod = a_pod(1, resource=resource)
-    role = replace(a_workload(pod=pod).trainer, gpus=GpuWish(1000, "slice", resource, (), "1g.10gb"))
+    role = replace(a_workload(pod=pod).trainer, gpus=GpuWish(1000, "mig", resource, (), "1g.10gb"))
     plan = planned(replace(a_workload(types=()), roles=(role,)), nodes("8xh100=2"), cut(SINGLE))
 
     assert plan.verdict.reasons == (f"no node has {resource}: 3 nodes announce such slices as {GPU}",)
