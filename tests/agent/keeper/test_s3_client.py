@@ -12,6 +12,7 @@ from unreliable import Proxy, unreliable
 
 from tonnage_agent.keeper import PlaceError, SaveFailed
 from tonnage_agent.keeper.bucket import BucketPlace
+from tonnage_agent.keeper.opening import open_place
 from tonnage_agent.keeper.s3.addressing import Address, address_of
 from tonnage_agent.keeper.s3.uploading import PART
 from tonnage_agent.keeper.staging import Staging
@@ -238,9 +239,13 @@ def test_a_training_script_that_keeps_its_state_in_a_bucket_survives_kills(
     }
     chance = random.Random(5)
     command = [sys.executable, str(example / "train.py")]
+    place = open_place(environment["TONNAGE_CHECKPOINTS"], environment)
     for _ in range(3):
+        known, give_up = place.names(), time.monotonic() + 60
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.5 + chance.random())
+        while place.names() == known and time.monotonic() < give_up:
+            time.sleep(0.02)  # however slow the machine is, something was saved
+        time.sleep(0.3 * chance.random())
         process.kill()
         process.communicate()
 
