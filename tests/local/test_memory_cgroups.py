@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tonnage.local.cgroups import MemoryCgroup, make
+import pytest
+
+from tonnage.cli.run_here import notes_on_the_limit
+from tonnage.local.cgroups import MemoryCgroup, is_permitted, make
 
 LIMIT = 64 * 2**20
 
@@ -67,3 +70,10 @@ def test_what_the_kernel_counted_is_read_in_both_versions(tmp_path: Path) -> Non
     for group in (MemoryCgroup(new, 2), MemoryCgroup(old, 1)):
         assert (group.peak, group.oom_kills) == (9, 2)
     assert MemoryCgroup(tmp_path / "gone", 2).oom_kills is None
+
+
+def test_who_keeps_the_limit_is_said_where_it_is_not_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONNAGE_NO_CGROUP", raising=False)
+    assert (notes_on_the_limit() == ()) == is_permitted()
+    monkeypatch.setenv("TONNAGE_NO_CGROUP", "1")
+    assert notes_on_the_limit() == ("limit kept by the agent, not by the kernel: TONNAGE_NO_CGROUP is set",)

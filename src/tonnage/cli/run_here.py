@@ -25,6 +25,18 @@ LEAST_MEMORY = 32 * 2**20
 """The agent lives behind the same limit and holds up to 20 MB (docs/agent.md)."""
 
 
+def notes_on_the_limit() -> tuple[str, ...]:
+    """Who keeps the memory limit, where it is not the kernel."""
+    from tonnage.local import cgroups
+    from tonnage.local.shim import NO_CGROUP
+
+    if NO_CGROUP in os.environ:
+        return (f"limit kept by the agent, not by the kernel: {NO_CGROUP} is set",)
+    if not cgroups.is_permitted():
+        return ("limit kept by the agent, not by the kernel: no cgroup may be made here",)
+    return ()
+
+
 def rehearsed(planned: Planned) -> list[Node]:
     """The processes of the first attempt, as they would be started."""
     from tonnage.local.starting import Setting, nodes_of

@@ -54,7 +54,7 @@ class Planned:
         """The plan in a few lines, as `run` shows it and history keeps it."""
         from tonnage.cli.run_text import planned_lines
 
-        return planned_lines(self.plan)
+        return [*planned_lines(self.plan), *(f"  {'note':<10}{text}" for text in self.notes)]
 
     def advice(self) -> list[str]:
         """Lines to add to script and document so that the run survives: shown once, where there are any."""
@@ -78,15 +78,17 @@ def plan_run(file: str, *, on: str | None, namespace: str, probe: int | None) ->
 
         workload = as_on_this_machine(workload)
     promised: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
     if cluster is None:
-        from tonnage.cli.run_here import promised_memory
+        from tonnage.cli.run_here import notes_on_the_limit, promised_memory
         from tonnage.cli.run_opening import open_store
 
-        promised = promised_memory(open_store())
+        promised, notes = promised_memory(open_store()), notes_on_the_limit()
     snapshot, against = _where(cluster, sum(promised.values()))
     situation, plan = _plan(workload, snapshot, against)
     return Planned(
         promised=promised,
+        notes=notes,
         file=file,
         run=run,
         plan=plan,

@@ -102,6 +102,14 @@ def make(
     return None
 
 
+def is_permitted() -> bool:
+    """Whether this user may limit memory by a cgroup; asked by making one."""
+    group = make(f"tonnage-asked-{os.getpid()}", 2**30)
+    if group is not None:
+        group.remove()
+    return group is not None
+
+
 def _parents(root: Path, self_cgroup: Path) -> list[tuple[int, Path]]:
     """Where a child of ours may be made, likeliest first.
 
