@@ -24,6 +24,7 @@ from tonnage.manifests import CodeDelivery
 from tonnage.manifests.naming import digest
 from tonnage.running.attempts import Attempt, Ending, Size
 from tonnage.running.endings import ending_of
+from tonnage.running.history import RunRecord
 from tonnage.running.policies import Policies
 from tonnage.sandbox import Sandbox, SandboxRequest, down, up
 from tonnage.shipping import files_to_ship, pack
@@ -137,15 +138,17 @@ def test_code_too_large_for_a_config_map_is_carried_to_the_volume(bench: KubeBen
     assert bench.api.objects("v1", "ConfigMap", labels="app.kubernetes.io/component=code") == []
 
 
-def test_an_oom_comes_back_bigger_from_its_checkpoint_and_finishes(bench: KubeBench, tmp_path: Path) -> None:
-    setting = setting_of(bench, leaking(total=40, bytes_=3 * MIB, pause=0.1))
-    store = Store(tmp_path / "store")
+def supervised(
+    bench: KubeBench, setting: KubeSetting, folder: Path, **policy: object
+) -> tuple[RunRecord, str]:
+    """The run as its supervisor leaves it, and what was told."""
+    store = Store(folder / "store")
     launching = replace(setting.launching, first_size=Size(memory=64 * MIB))
     record = store.create("bench", "sandbox", launching, dt.datetime.now(dt.UTC))
     place = KubePlace(bench.client, setting, acts=True, history=lambda: store.run(record.id))
-    policies = replace(Policies.of(setting.run), backoff_first_seconds=0.5)
+    policies = replace(Policies.of(setting.run), backoff_first_seconds=0.5, **policy)
     supervisor = Supervisor(store, place, policies, SystemClock(), record.id)
-    give_up = time.monotonic() + 150
+    give_up = time.monotonic() + 240
     while store.run(record.id).is_active and time.monotonic() < give_up:
         supervisor.look(store.run(record.id))
         supervisor._share()
@@ -154,6 +157,45 @@ def test_an_oom_comes_back_bigger_from_its_checkpoint_and_finishes(bench: KubeBe
     told = "\n".join(moment.text for moment in store.moments(record.id))
     place.let_go()
     store.close()
+    return after, told
+
+
+def test_a_leak_is_raised_in_place_where_its_owner_asks_for_it(bench: KubeBench, tmp_path: Path) -> None:
+    setting = setting_of(bench, leaking(total=90, bytes_=MIB, pause=0.5))
+    after, told = supervised(bench, setting, tmp_path, raise_ahead_seconds=600.0)
+    assert after.state == "finished", told
+    assert len(after.attempts) == 1, told
+    assert "raised in place to" in told
+    assert (after.attempts[0].size.memory or 0) > 76 * MIB
+
+
+def test_the_deadline_is_the_whole_runs_and_the_agent_keeps_it(bench: KubeBench, tmp_path: Path) -> None:
+    """Earlier attempts have used all but a little of it: the pod is told what is left, and ends with its own cause."""
+    limit = load_one(WITH_DEADLINE, "run.yaml", Run).spec.deadline
+    setting = setting_of(bench, counting(total=100_000, pause=0.1), deadline=limit)
+    place = KubePlace(bench.client, setting, history=lambda: a_history(setting, ran=3600 - 20))
+    place.launch(2, Size(memory=128 * MIB), resume=True)
+    wait(place, 2, lambda seen: seen.progress is not None and seen.progress.step >= 1, 90.0)
+    began = time.monotonic()
+    found = ending(place, 2, 90.0)
+    assert (found.cause, found.safe_step) == ("deadline", found.step)
+    assert found.step
+    assert time.monotonic() - began < 45
+
+
+def a_history(setting: KubeSetting, ran: float) -> RunRecord:
+    now = dt.datetime.now(dt.UTC)
+    started = now - dt.timedelta(seconds=ran)
+    over = Ending(when=now, cause="preemption", code="PRE-01")
+    first = Attempt(number=1, size=Size(), created=started, started=started, ending=over)
+    return RunRecord(
+        id=1, name="bench", place="", created=started, launching=setting.launching, attempts=(first,)
+    )
+
+
+def test_an_oom_comes_back_bigger_from_its_checkpoint_and_finishes(bench: KubeBench, tmp_path: Path) -> None:
+    setting = setting_of(bench, leaking(total=40, bytes_=3 * MIB, pause=0.1))
+    after, told = supervised(bench, setting, tmp_path)
     assert after.state == "finished", told
     assert after.attempts[0].ending is not None
     assert after.attempts[0].ending.code == "MEM-01"
@@ -166,6 +208,12 @@ def test_an_oom_comes_back_bigger_from_its_checkpoint_and_finishes(bench: KubeBe
     assert "tonnage.dev/run-state" in workload["metadata"]["annotations"]
 
 
+WITH_DEADLINE = """
+apiVersion: tonnage.dev/v1alpha1
+kind: Run
+metadata: {name: bench}
+spec: {command: [python3, train.py], deadline: 1h}
+"""
 WITH_SECRET = """
 apiVersion: tonnage.dev/v1alpha1
 kind: Run
