@@ -75,7 +75,7 @@ class Bench:
             "apiVersion": "tonnage.dev/v1alpha1",
             "kind": "Run",
             "metadata": {"name": NAME},
-            "spec": {"code": str(TRAININGS), "cpu": 1, **spec, "env": said},
+            "spec": {"code": str(TRAININGS), "cpu": 1, "disk": "256Mi", **spec, "env": said},
         }
         path = self.folder / "run.yaml"
         path.write_text(yaml.safe_dump(document, sort_keys=False))

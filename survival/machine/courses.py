@@ -166,7 +166,8 @@ def _with(injury: Injury, *, kind: str, resumes_at: frozenset[int]) -> Injury:
         kind=kind,
         attempt=injury.attempt,
         when=injury.when,
-        codes=injury.codes | {"STO-02"},  # its log says that the disk is full, and is believed before the kill
+        codes=injury.codes
+        | {"STO-02"},  # its log says that the disk is full, and is believed before the kill
         causes=injury.causes | {"storage"},
         resumes_at=resumes_at,
     )

@@ -100,7 +100,7 @@ class NodesBench(Bench):
             "apiVersion": "tonnage.dev/v1alpha1",
             "kind": "Run",
             "metadata": {"name": self.name, "namespace": self.namespace},
-            "spec": {"code": ".", "image": IMAGE, "cpu": "0.2", **spec, "env": said},
+            "spec": {"code": ".", "image": IMAGE, "cpu": "0.2", "disk": "512Mi", **spec, "env": said},
         }
         path = project / "run.yaml"
         path.write_text(yaml.safe_dump(document, sort_keys=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from endings import GIB, a_log, a_pod, a_record, an_event, evidence
+from endings import GIB, a_log, a_pod, a_record, an_event, at, evidence
 
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
@@ -76,3 +76,15 @@ def test_a_controllers_event_about_an_error_is_no_exception_of_the_program() -> 
     finding = classify(evidence(a_pod(2, exit_code=205), events=(event,), logs=(lost,)))
     assert (finding.code, finding.is_root) == ("NET-03", False)
     assert classify(evidence(a_pod(2, exit_code=205), events=(event,))).code == "UNKNOWN"
+
+
+def test_a_launcher_that_crashes_when_its_worker_is_deleted_crashed_of_that() -> None:
+    """Open MPI's mpirun ends by a segmentation fault of its own where a worker vanishes."""
+    crash = a_log(2, "[launcher:00009] Signal: Segmentation fault (11)")
+    worker = PodEnd(
+        index=1, name="w-1", node="n1", phase="Running", is_gone=True, is_lost=True, gone_at=at(0)
+    )
+    after = evidence(worker, a_pod(2, exit_code=139, ended=1), logs=(crash,))
+    assert (classify(after).code, classify(after).node) == ("EXT-01", 1)
+    before = evidence(worker, a_pod(2, exit_code=139, ended=-3), logs=(crash,))
+    assert classify(before).code == "APP-03"

@@ -49,6 +49,8 @@ class PodEnd:
     memory_limit: int | None = None
     is_lost: bool = False
     """It was missed while the others ran: what happened to them came after."""
+    gone_at: dt.datetime | None = None
+    """When it was first missed, where somebody saw it go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

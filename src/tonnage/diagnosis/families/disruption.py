@@ -60,7 +60,15 @@ def _deleted(view: View) -> Iterator[Sign]:
         is_vanished = pod.is_lost and pod.is_gone and pod.phase not in ("Failed", "Succeeded")
         if is_vanished and pod.node not in view.evidence.gone_nodes:
             line = Line("pods", f"pod {pod.name} was deleted while it ran")
-            yield Sign(code="EXT-01", tier=Tier.KILL, confidence=0.75, lines=(line,), node=pod.index)
+            # As a cause of its own: what a launcher says or dies of when a worker is gone came after that.
+            yield Sign(
+                code="EXT-01",
+                tier=Tier.ROOT,
+                confidence=0.75,
+                lines=(line,),
+                node=pod.index,
+                when=pod.gone_at,
+            )
 
 
 _PLANE = Tier.CONTROL_PLANE

@@ -63,7 +63,11 @@ class Gatherer:
         known, gone = self._nodes(names, missing)
         return Evidence(
             pods=tuple(
-                pod_end(index, pod, is_gone=(uid := reading.uid_of(pod)) not in present, is_lost=uid in lost)
+                replace(
+                    pod_end(index, pod, is_gone=(uid := reading.uid_of(pod)) not in present),
+                    is_lost=uid in lost,
+                    gone_at=_second(self.memory.gone.get(uid)),
+                )
                 for index, pod in pods.items()
             ),
             events=tuple(self._events(look, list(pods.values()), names, missing)),
@@ -188,7 +192,7 @@ class Gatherer:
         return known, gone
 
 
-def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool, is_lost: bool = False) -> PodEnd:
+def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool) -> PodEnd:
     """How one pod ended, as its status says or last said."""
     status = reading.status(pod)
     containers = [
@@ -206,7 +210,6 @@ def pod_end(index: int, pod: Mapping[str, Any], *, is_gone: bool, is_lost: bool 
         containers=tuple(containers),
         is_gone=is_gone,
         memory_limit=_limit(pod),
-        is_lost=is_lost,
     )
 
 
@@ -226,6 +229,11 @@ def container_end(status: Mapping[str, Any], *, is_init: bool = False) -> Contai
         is_init=is_init,
         restarts=int(status.get("restartCount") or 0),
     )
+
+
+def _second(when: float | None) -> dt.datetime | None:
+    """A moment as exactly as Kubernetes tells its own, so that the two can be compared."""
+    return None if when is None else dt.datetime.fromtimestamp(int(when), dt.UTC)
 
 
 def is_older(event: Event, born: dt.datetime | None) -> bool:
