@@ -1,7 +1,7 @@
-"""What `tonnage plan` and a described estimate cost: on a large cluster, for a deep model, and how both grow.
+"""What `tonnage plan` costs: on a large cluster, for a document that does not fit, and how it grows.
 
-Prints one line of JSON for each: a small document on 1,000 and 5,000 nodes; the README's Llama 3 8B document on
-1,000 nodes, plain and with `--fit`; and `tonnage estimate --shape` of several presets, from 6 layers to 80.
+Prints one line of JSON for each: a small document on 1,000 and 5,000 nodes; and the README's Llama 3 8B document on
+its own cluster and on 1,000 nodes, plain and with `--fit`.
 
 The cluster is a saved snapshot (nodes of three kinds, three pods on most of them, a quota); the command is a child
 process, from start to exit, as people run it. CPU seconds are given beside wall seconds, because a busy machine
@@ -49,14 +49,12 @@ spec:
 
 
 README_RUN = Path(__file__).parent.parent / "examples" / "llama-8b" / "run.yaml"
-PRESETS = {"distilgpt2": 6, "gpt2": 12, "llama-3-8b": 32, "llama-3-70b": 80}
-"""Described models and their layers."""
+README_CLUSTER = README_RUN.parent.parent / "clusters" / "h100.yaml"
 
 
 def main() -> int:
     is_quick_enough = small_document()
     readme_document()
-    described_models()
     return 0 if is_quick_enough else 1
 
 
@@ -76,9 +74,11 @@ def small_document() -> bool:
 
 def readme_document() -> None:
     """A document that does not fit: its smallest fixes, and the cheapest settings."""
-    plain, fitted = (measure(SIZES[0], README_RUN.read_text(), *words) for words in ((), ("--fit",)))
+    document = README_RUN.read_text()
+    plain, fitted = (measure(SIZES[0], document, *words) for words in ((), ("--fit",)))
     figures = {
         "benchmark": "plan_cost_readme",
+        "own_cluster": on_own_cluster(),
         "plain": plain,
         "fit": fitted,
         "fit_over_plain": round(fitted["cpu_seconds"] / plain["cpu_seconds"], 2),
@@ -86,35 +86,10 @@ def readme_document() -> None:
     print(json.dumps(figures), flush=True)
 
 
-def described_models() -> None:
-    """`tonnage estimate --shape` by depth, from start to exit, beside the command's `--help`."""
+def on_own_cluster() -> dict[str, float]:
+    """The README's first picture, as it is typed there."""
     with tempfile.TemporaryDirectory(prefix="plan-cost-") as folder:
-        environment = _installed_like(folder)
-        help_seconds = _median(["estimate", "--help"], environment, b"Usage")
-        results: list[dict[str, Any]] = []
-        for name, layers in PRESETS.items():
-            words = ["estimate", "--shape", name, "--batch", "2", "--seq", "1024", "--gpu", "h200"]
-            cpu = _median([*words, "-o", "json"], environment, b'"mode": "shape"')
-            results.append({"shape": name, "layers": layers, "cpu_seconds": cpu})
-    deepest, shallowest = results[-1], results[0]
-    figures = {
-        "benchmark": "described_estimate_cost",
-        "help_cpu_seconds": help_seconds,
-        "results": results,
-        "milliseconds_per_layer": round(
-            1000
-            * (deepest["cpu_seconds"] - shallowest["cpu_seconds"])
-            / (deepest["layers"] - shallowest["layers"]),
-            1,
-        ),
-    }
-    print(json.dumps(figures), flush=True)
-
-
-def _median(words: list[str], environment: dict[str, str], expected: bytes) -> float:
-    """CPU seconds of a command, after one round to warm up."""
-    rounds = [_command(words, environment, expected)[1] for _ in range(ROUNDS + 1)]
-    return round(statistics.median(rounds[1:]), 2)
+        return _rounds(["plan", str(README_RUN), "--on", str(README_CLUSTER), "-o", "json"], folder)
 
 
 def measure(size: int, document: str, *words: str) -> dict[str, Any]:
@@ -123,13 +98,16 @@ def measure(size: int, document: str, *words: str) -> dict[str, Any]:
         run, saved = Path(folder) / "run.yaml", Path(folder) / "cluster.json"
         run.write_text(document)
         pods = write_cluster(saved, size)
-        environment = _installed_like(folder)
         command = ["plan", str(run), "--on", str(saved), "-o", "json", *words]
-        _command(command, environment, b'"kind": "Plan"')
-        rounds = [_command(command, environment, b'"kind": "Plan"') for _ in range(ROUNDS)]
+        return {"nodes": size, "pods": pods, **_rounds(command, folder)}
+
+
+def _rounds(command: list[str], folder: str) -> dict[str, float]:
+    """Median wall and CPU seconds of a command, after one round to warm up."""
+    environment = _installed_like(folder)
+    _command(command, environment, b'"kind": "Plan"')
+    rounds = [_command(command, environment, b'"kind": "Plan"') for _ in range(ROUNDS)]
     return {
-        "nodes": size,
-        "pods": pods,
         "wall_seconds": round(statistics.median(wall for wall, _ in rounds), 2),
         "cpu_seconds": round(statistics.median(cpu for _, cpu in rounds), 2),
     }
