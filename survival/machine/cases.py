@@ -68,7 +68,7 @@ def specials() -> Iterator[Plan]:
         yield Plan(name="wrong code", seed=0, expected="failed", act=courses.wrong_code)
     yield Plan(name="OOM at 90 %", seed=0, steps=200, env={"LEAK_FROM": "180"}, act=courses.leaking)
     yield Plan(
-        name="deadline", seed=0, steps=2000, expected="failed", spec={"deadline": "6s"}, act=courses.deadline
+        name="deadline", seed=0, steps=2000, expected="failed", spec={"deadline": "20s"}, act=courses.deadline
     )
     yield gpu_plan("GPU OOM until the micro-batch is small enough", most=2, expected="finished")
     yield gpu_plan("GPU OOM at any micro-batch", most=0, expected="failed")

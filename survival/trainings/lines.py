@@ -57,7 +57,10 @@ def like(part, parameter):
         return part
     from torch.distributed.tensor import DTensor
 
-    return DTensor.from_local(part, parameter.device_mesh, parameter.placements)
+    # Its shape is said: parts are not all alike where ranks do not divide it.
+    return DTensor.from_local(
+        part, parameter.device_mesh, parameter.placements, shape=parameter.shape, stride=parameter.stride()
+    )
 
 
 def write(folder):
