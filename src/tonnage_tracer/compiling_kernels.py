@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -37,6 +38,9 @@ class Launches(Protocol):
         scalars: dict[str, object],
     ) -> None:
         """A kernel that torch's dispatcher does not see has run."""
+
+    def compiling(self) -> AbstractContextManager[None]:
+        """What is taken inside is taken only while kernels are chosen."""
 
 
 class Choice(NamedTuple):
@@ -71,7 +75,8 @@ class Kernel:
         ]
         if not self._is_chosen:
             self._is_chosen = True
-            _time_configurations(tensors, self._choice.changed)
+            with self._launches.compiling():
+                _time_configurations(tensors, self._choice.changed)
         reads = [tensor for name, tensor in tensors if not name.startswith("out_ptr")]
         writes = [tensor for name, tensor in tensors if self._is_written(name)]
         self._launches.launched(self._operation, reads, writes, self._scalars)

@@ -106,7 +106,7 @@ def _rehearse_timing(
         run()
         del flush
 
-    with _disable_current_modes(), recorder.mode, recorder:
+    with _disable_current_modes(), recorder.mode, recorder, recorder.phases.compiling():
         left = torch.empty_strided(sizes, steps, dtype=dtype, device="cuda")
         right = torch.empty_strided(other_sizes, other_steps, dtype=dtype, device="cuda")
         bias = None

@@ -7,6 +7,7 @@ its time can be told and its place in the order of events is kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -42,6 +43,10 @@ class Launches:
             if tensor.is_cuda:
                 recorder.blocks.made(tensor.untyped_storage(), call, stream, phase)
         recorder.blocks.event(END, call)
+
+    def compiling(self) -> AbstractContextManager[None]:
+        """What is taken inside is taken only while kernels are chosen."""
+        return self._recorder.phases.compiling()
 
     def _index(
         self,

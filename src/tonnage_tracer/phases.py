@@ -1,4 +1,4 @@
-"""What the step is doing: building, forward, backward, the optimizer, or something between.
+"""What the step is doing: building, forward, backward, the optimizer, timing kernels, or something between.
 
 Backward is known exactly (everything autograd runs), the optimizer too (torch announces it). Forward is the rest
 of the step up to a backward pass; after it, until a module is called again, work belongs to nothing in particular:
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-BUILD, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(5)
-PHASES = ("build", "forward", "backward", "optimizer", "other")
+BUILD, FORWARD, BACKWARD, OPTIMIZER, OTHER, COMPILE = range(6)
+PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
 
 
 class Phases:
@@ -39,6 +39,15 @@ class Phases:
         """A module is called from outside: what comes now is a forward pass, unless it is part of something else."""
         if self.current == OTHER:
             self.current = FORWARD
+
+    @contextlib.contextmanager
+    def compiling(self) -> Iterator[None]:
+        """What happens only while kernels are chosen: a run that finds them in its cache does not do it."""
+        before, self.current = self.current, COMPILE
+        try:
+            yield
+        finally:
+            self.current = before
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

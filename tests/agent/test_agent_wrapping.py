@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from wrapped_commands import Agent, is_alive, python
 
-READY = "import signal, sys, time; print('ready', flush=True)\n"
+IMPORTS = "import signal, sys, time\n"
+# Said after the handler is there: a signal that comes before it ends the command, or is lost.
+READY = "print('ready', flush=True)\n"
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 77, 255])
@@ -107,15 +109,14 @@ def test_a_script_without_its_interpreter_says_so(tmp_path):
     "number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP]
 )
 def test_signals_reach_the_command_once(tmp_path, number):
-    script = READY + (
-        "got = []\n"
-        f"signal.signal({int(number)}, lambda n, f: got.append(n))\n"
+    script = (
+        f"{IMPORTS}got = []\n"
+        f"signal.signal({int(number)}, lambda n, f: got.append(n))\n{READY}"
         "while not got: time.sleep(0.01)\n"
         "time.sleep(0.3); print(got, flush=True); sys.exit(5)"
     )
     agent = Agent(tmp_path, *python(script))
     assert agent.process.stdout.readline() == b"ready\n"
-    time.sleep(0.2)
     agent.process.send_signal(number)
 
     code, out, _ = agent.end()
@@ -124,11 +125,10 @@ def test_signals_reach_the_command_once(tmp_path, number):
 
 def test_a_shell_that_would_not_pass_a_signal_on_is_passed_by(tmp_path):
     (tmp_path / "train.py").write_text(
-        READY + "signal.signal(15, lambda n, f: (print('saved', flush=True), sys.exit(3)))\ntime.sleep(60)"
+        f"{IMPORTS}signal.signal(15, lambda n, f: (print('saved', flush=True), sys.exit(3)))\n{READY}time.sleep(60)"
     )
     agent = Agent(tmp_path, "sh", "-c", f"{python('')[0]} {tmp_path}/train.py; echo it ended with $?; exit 9")
     assert agent.process.stdout.readline() == b"ready\n"
-    time.sleep(0.2)
     agent.process.terminate()
 
     code, out, _ = agent.end()
@@ -137,10 +137,11 @@ def test_a_shell_that_would_not_pass_a_signal_on_is_passed_by(tmp_path):
 
 def test_a_command_that_ignores_sigterm_is_killed_when_its_grace_is_over(tmp_path):
     agent = Agent(
-        tmp_path, *python(READY + "signal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"), grace_seconds="2"
+        tmp_path,
+        *python(f"{IMPORTS}signal.signal(15, signal.SIG_IGN)\n{READY}time.sleep(60)"),
+        grace_seconds="2",
     )
     assert agent.process.stdout.readline() == b"ready\n"
-    time.sleep(0.2)
     began = time.monotonic()
     agent.process.terminate()
     assert agent.until(lambda record: record["state"] == "stopping")["cause"] == "terminated"
@@ -275,10 +276,9 @@ class TestAsPid1:
         assert (agent.returncode, out.split()) == (0, [b"0", b"1"])
 
     def test_it_forwards_sigterm_though_pid_1_has_no_default_for_it(self, container, tmp_path):
-        script = READY + "signal.signal(15, lambda n, f: sys.exit(12))\ntime.sleep(60)"
+        script = f"{IMPORTS}signal.signal(15, lambda n, f: sys.exit(12))\n{READY}time.sleep(60)"
         with self.start(container, tmp_path, *python(script)) as agent:
             assert agent.stdout.readline() == b"ready\n"
-            time.sleep(0.2)
             (first,) = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
             os.kill(int(first), signal.SIGTERM)
             agent.communicate(timeout=60)
@@ -287,8 +287,9 @@ class TestAsPid1:
 
     def test_its_sudden_death_takes_everybody_along_and_the_record_stays(self, container, tmp_path):
         script = (
-            READY
-            + "\nfor step in range(9**9): print('step', step, 'loss', 0.5, flush=True); time.sleep(0.05)"
+            IMPORTS
+            + READY
+            + "for step in range(9**9): print('step', step, 'loss', 0.5, flush=True); time.sleep(0.05)"
         )
         with self.start(container, tmp_path, *python(script)) as agent:
             record = tmp_path / "attempt-1/node-0/record.json"

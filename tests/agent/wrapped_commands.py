@@ -10,13 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 SOURCES = Path(__file__).parents[2] / "src"
 
 
 class Agent:
     """One agent around one command; `record` and `message` are what a reader finds now."""
+
+    started: ClassVar[list[Agent]] = []
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Agent:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        Agent.started.append(self)
 
     @property
     def place(self) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tonnage.memory.temporaries.rule import item_size
 from tonnage.memory.trace import FORMAT, Block, Call, Note, Operation, TensorInfo, Trace
 
-PHASES = ("build", "forward", "backward", "optimizer", "other")
+PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
 CATEGORIES = (
     "parameter",
     "buffer",

@@ -1,13 +1,14 @@
 """The exact estimate: a traced step, replayed through the allocator of the GPU it will run on.
 
 trace -> program (workspaces and temporaries put in) -> a run without a limit (peaks, parts, places)
-      -> the smallest limit that trains -> what lies outside the allocator -> the guard band
+      -> the smallest limit that trains, compiling or compiled -> what lies outside the allocator -> the guard band
 """
 
 from __future__ import annotations
 
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.cap import Cap, smallest_cap
+from tonnage.memory.compiled import already_compiled
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate, Interval
 from tonnage.memory.guard import guard_for
@@ -33,10 +34,9 @@ FORMULAS = {
 
 def exact_estimate(trace: Trace, gpu: GpuType, *, step_seconds: Interval | None = None) -> Estimate:
     """What the traced step needs of one such GPU; raise SettingsError where its allocator settings are refused."""
-    program = program_of(trace, device_of(gpu, trace.settings))
-    repetition = repetition_of(program)
-    found = profile(program, repetition)
-    cap = _cap(program, found.peak_allocated, found.peak_reserved, repetition)
+    lives = [_Replayed(each, gpu) for each in (trace, already_compiled(trace)) if each is not None]
+    worst = max(lives, key=lambda each: each.cap.bytes)
+    found, cap = worst.found, worst.cap
     outside = outside_parts(trace, gpu)
     outside_bytes = sum(part.bytes for part in outside)
     return Estimate(
@@ -52,12 +52,22 @@ def exact_estimate(trace: Trace, gpu: GpuType, *, step_seconds: Interval | None 
         largest=found.largest,
         outside=outside,
         step_seconds=step_seconds,
-        notes=_notes(program, repetition, cap),
+        notes=_notes(worst.program, worst.repetition, cap),
         retries=cap.retries,
         peak=found.place,
         samples=found.samples,
         timeline=found.timeline,
     )
+
+
+class _Replayed:
+    """A trace played through the allocator: what a run without a limit holds, and the smallest limit it trains in."""
+
+    def __init__(self, trace: Trace, gpu: GpuType) -> None:
+        self.program = program_of(trace, device_of(gpu, trace.settings))
+        self.repetition = repetition_of(self.program)
+        self.found = profile(self.program, self.repetition)
+        self.cap = _cap(self.program, self.found.peak_allocated, self.found.peak_reserved, self.repetition)
 
 
 def _cap(program: Program, peak_allocated: int, peak_reserved: int, repetition: Repetition | None) -> Cap:

@@ -25,7 +25,7 @@ SHOWN = {
 }
 LARGEST = 10
 SAMPLES = 1500
-PHASES = ("build", "forward", "backward", "optimizer", "other")
+PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
 
 
 class Profile(msgspec.Struct):

@@ -26,7 +26,7 @@ import msgspec
 Category = Literal[
     "parameter", "buffer", "gradient", "optimizer", "activation", "input", "temporary", "workspace", "other"
 ]
-Phase = Literal["build", "forward", "backward", "optimizer", "other"]
+Phase = Literal["build", "forward", "backward", "optimizer", "other", "compile"]
 
 FORMAT = 1
 """Raised when a field changes its meaning; a reader refuses another one."""

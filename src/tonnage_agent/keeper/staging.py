@@ -1,7 +1,8 @@
 """Folders of this machine that a bucket needs: where a checkpoint lies before it is sent and after it was fetched.
 
 Each belongs to a process by a lock the kernel gives back when the process dies, however it dies; folders without an
-owner are removed by whoever comes next.
+owner are removed by whoever comes next. A process can die between making its folder and locking it, so making one is
+done under a lock of the root: while nobody holds that, a folder without a lock has no owner.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _LOCK = ".lock"
+_MAKING = ".making"
 
 
 class Staging:
@@ -31,8 +33,12 @@ class Staging:
         """A new folder of our own; its parent holds the lock, so that the folder itself stays clean."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         home = self.root / f"save-{uuid.uuid4().hex[:12]}"
-        home.mkdir(mode=0o700)
-        self._held[home] = _open_locked(home / _LOCK)
+        making = _open_locked(self.root / _MAKING, fcntl.LOCK_SH)
+        try:
+            home.mkdir(mode=0o700)
+            self._held[home] = _open_locked(home / _LOCK)
+        finally:
+            os.close(making)
         folder = home / "files"
         folder.mkdir()
         return folder
@@ -66,22 +72,31 @@ class Staging:
     def sweep(self) -> None:
         """Remove folders whose owners are gone."""
         for home in self.root.glob("save-*"):
-            if home in self._held:
-                continue
-            try:
-                descriptor = os.open(home / _LOCK, os.O_RDWR)
-            except OSError:
-                continue
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if home not in self._held and self._is_abandoned(home):
                 shutil.rmtree(home, ignore_errors=True)
-            except OSError:
-                continue
-            finally:
-                os.close(descriptor)
+
+    def _is_abandoned(self, home: Path) -> bool:
+        if (home / _LOCK).exists():
+            return _is_free(home / _LOCK)
+        return _is_free(self.root / _MAKING) and not (home / _LOCK).exists()
 
 
-def _open_locked(path: Path) -> int:
+def _open_locked(path: Path, how: int = fcntl.LOCK_EX) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    fcntl.flock(descriptor, how)
     return descriptor
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether nobody holds a lock; False where it cannot be asked."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

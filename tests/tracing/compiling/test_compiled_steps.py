@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.tracing.several_steps import record_all
 
+from tonnage.memory.compiled import already_compiled
 from tonnage.memory.trace import Trace
 
 pytestmark = [
@@ -97,6 +98,22 @@ def test_kernels_are_timed_in_the_first_step_only(traces: Mapping[str, Trace]) -
 
     assert flushes
     assert not flushes & later
+
+
+def test_with_kernels_in_the_cache_none_are_timed(traces: Mapping[str, Trace]) -> None:
+    trace = traces["compiled"]
+    cached = already_compiled(trace)
+
+    assert cached is not None
+    assert Counter(cached.kinds)["a"] == Counter(cached.kinds)["f"] + _kept(trace)
+    made = {argument for kind, argument in zip(cached.kinds, cached.arguments, strict=True) if kind == "a"}
+    assert not any(trace.blocks[block].size == 60 << 20 for block in made)
+    assert last_step(cached) == last_step(trace)
+
+
+def _kept(trace: Trace) -> int:
+    """Blocks still there at the end."""
+    return Counter(trace.kinds)["a"] - Counter(trace.kinds)["f"]
 
 
 def test_a_number_read_between_two_compiled_graphs_is_noted(traces: Mapping[str, Trace]) -> None:
