@@ -28,7 +28,7 @@ GROUPS = {
     ),
     "the same, hardly anything learned from": ("hel",),
     "everyday steps, predicted before they were measured; learned from afterwards": ("lat",),
-    "the same, learned from in two cases only": ("sea",),
+    "the same, learned from in three cases only": ("sea",),
     "from the shape alone": ("shape",),
 }
 _FIGURE = re.compile(r"(cap|expected|required|time) +([+-][\d.]+)%")
