@@ -21,7 +21,7 @@ Care = Literal["where it decides", "always"]
 """When memory is worked out in full: where a rough answer leaves it open whether it fits, or always."""
 
 SURELY = 0.85
-"""Part of a rough allocated peak that is surely needed: at worst it was 10 % above, on small steps, and the allocator only adds."""
+"""Part of a rough allocated peak that is surely needed: at worst it was 10 % too high, and the allocator only adds."""
 
 
 class Scales:
