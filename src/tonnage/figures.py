@@ -88,10 +88,10 @@ def about_time(seconds: float) -> str:
     return f"{seconds / 86400:,.0f} d"
 
 
-def counted(count: int, noun: str) -> str:
-    """So many of a thing, one of it without its s.
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun.
 
-    >>> counted(1, "rank"), counted(4_096, "rank")
-    ('1 rank', '4,096 ranks')
+    >>> plural(1, "node"), plural(1200, "pod"), plural(2, "class", "classes")
+    ('1 node', '1,200 pods', '2 classes')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.memory.temporaries.rule import item_size
-from tonnage.memory.trace import FORMAT, Block, Call, Note, Operation, TensorInfo, Trace
+from tonnage.memory.trace import FORMAT, PHASES, Block, Call, Note, Operation, TensorInfo, Trace
 
-PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
 CATEGORIES = (
     "parameter",
     "buffer",

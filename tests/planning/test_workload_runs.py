@@ -215,3 +215,11 @@ def test_a_run_in_a_team_of_the_same_file_takes_its_namespace() -> None:
 def test_a_file_that_cannot_be_planned_is_refused_with_every_mistake(text: str, what: str) -> None:
     with pytest.raises(DocumentError, match=what):
         workloads_in(text, "run.yaml")
+
+
+def test_a_run_without_its_api_version_is_told_so_and_not_that_it_is_no_training_job() -> None:
+    with pytest.raises(DocumentError) as refused:
+        workloads_in("kind: Run\nmetadata: {name: bert}\nspec: {gpus: 1 x h100}\n", "run.yaml")
+
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.what) == ("DOC-006", "apiVersion is missing")

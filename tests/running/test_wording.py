@@ -10,6 +10,7 @@ from tonnage.running import wording
 from tonnage.running.actions import GiveUp, Launch
 from tonnage.running.attempts import Attempt, Size
 from tonnage.running.history import Launching, RunRecord
+from tonnage.running.observing import Refit
 
 
 def a_run(*attempts: Attempt, price: int | None = None) -> RunRecord:
@@ -72,6 +73,16 @@ def test_resumed_and_finished_are_said_in_these_words() -> None:
         wording.finish_line(a_run(done, price=60_000_000), "finished") == "finished, 2 h and $120.00 in all"
     )
     assert wording.finish_line(a_run(done), "finished") == "finished, 2 h in all"
+
+
+def test_what_it_cost_in_all_counts_each_attempt_at_the_price_of_its_own_gpu() -> None:
+    dead = an_attempt(1, an_ending("gpu_oom"), size=Size(gpu="h100"), started=ago(3600))
+    done = an_attempt(2, an_ending(None, step=1000), size=Size(gpu="h200"), started=ago(3600))
+    run = a_run(dead, done, price=60_000_000)
+    dearer = Refit(micro_batch=None, accumulation=None, gpu="h200", price_per_hour=90_000_000)
+    run = replace(run, launching=replace(run.launching, refits=(dearer,)))
+
+    assert wording.finish_line(run, "finished") == "finished, 2 h and $150.00 in all"
 
 
 def test_an_end_of_our_own_making_is_not_told_twice() -> None:

@@ -49,8 +49,8 @@ def doctor(looking: Looking, output: str, show_all: bool) -> None:
 def draw(view: DoctorView, *, show_all: bool) -> list[str]:
     """The report as lines: verdict, then one line per check, its remedy below where there is one."""
     from tonnage.cli.columns import heading
+    from tonnage.figures import plural
     from tonnage.reporting.doctor.check import ASK_LIVE
-    from tonnage.reporting.text import plural
 
     verdict = f"{plural(view.problems, 'problem')} found" if view.problems else "fine"
     lines = [f"{heading(view.source)}   {verdict}"]

@@ -14,7 +14,7 @@ from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.memory.exact import exact_estimate
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.trace import Trace
-from tonnage.planning.estimating import CannotEstimate, repeated
+from tonnage.planning.estimating import CannotEstimate, remembered, repeated
 from tonnage.planning.recipes import KNOBS as KNOBS_OF_BUILD
 from tonnage.planning.recipes import is_value_of
 from tonnage.planning.shape_estimating import interconnect_of
@@ -98,18 +98,13 @@ class TracingEstimator:
 
     def _first(self, recipe: Recipe, devices: Devices) -> Trace:
         """The step as its file has it: only what the document says is passed, the rest is the file's own choice."""
-        key = (devices, recipe.parallel.world_size)
-        if key not in self._own:
-            try:
-                trace = self._trace(_values(recipe, self._said), recipe, devices)
-                self._own[key] = trace
-                self._learn(trace)
-            except CannotEstimate as reason:
-                self._own[key] = reason
-        found = self._own[key]
-        if isinstance(found, CannotEstimate):
-            raise found
-        return found
+
+        def traced() -> Trace:
+            trace = self._trace(_values(recipe, self._said), recipe, devices)
+            self._learn(trace)
+            return trace
+
+        return remembered(self._own, (devices, recipe.parallel.world_size), traced)
 
     def _learn(self, trace: Trace) -> None:
         """Which knobs `build` has no ear for; what the document says of those is not what was traced."""

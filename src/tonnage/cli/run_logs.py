@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tonnage.figures import plural
+
 if TYPE_CHECKING:
     from tonnage.running.port import RunPlace, TailedPlace
     from tonnage.store.store import Store
@@ -39,7 +41,7 @@ def show_logs(
         click.echo("it has not started yet", err=True)
         return 0
     if attempt is not None and attempt > len(record.attempts):
-        what = f"{record.name} has had {_counted(len(record.attempts))}, not {attempt}"
+        what = f"{record.name} has had {plural(len(record.attempts), 'attempt')}, not {attempt}"
         raise RefusedError(Problem(code="RUN-107", what=what, hint="without --attempt the last one is shown"))
     nodes = run_of(record).spec.nodes.low
     if node is not None and node >= nodes:
@@ -61,10 +63,6 @@ def show_logs(
             continue
         time.sleep(LOOK_SECONDS)
     return 0
-
-
-def _counted(attempts: int) -> str:
-    return "1 attempt" if attempts == 1 else f"{attempts} attempts"
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -6,9 +6,10 @@ import datetime as dt
 
 from tonnage.cli.columns import heading, mark, table, width, wrapped
 from tonnage.cluster.snapshot import FORBIDDEN
+from tonnage.figures import plural
 from tonnage.reporting.pools import Pool, Use
 from tonnage.reporting.snapshot import SnapshotView
-from tonnage.reporting.text import format_age, format_amount, one_line, plural
+from tonnage.reporting.text import format_age, format_amount, one_line
 from tonnage.reporting.waiting import Waiting
 from tonnage.reporting.walls import Queue, Wall
 from tonnage.units import format_bytes, try_quantity

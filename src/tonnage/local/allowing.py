@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tonnage.local.starting import Setting
 from tonnage.running.history import RunRecord
-from tonnage.running.wording import ran_seconds
+from tonnage.running.spending import ran_seconds
 
 
 def with_what_is_left(setting: Setting, record: RunRecord, now: float) -> Setting:

@@ -37,9 +37,8 @@ def lines_after(path: Path, offset: int, *, to_the_end: bool = False) -> tuple[l
         return [], offset
     is_last = len(content) < _NEW_BLOCK
     whole = content.rfind(b"\n") + 1
-    if (
-        whole == 0
-    ):  # a progress bar may never end its line: each of its states is whole; "\r\n" is not torn apart
+    if whole == 0:
+        # A progress bar may never end its line: each of its states is whole. "\r\n" is not torn apart.
         whole = content.rfind(b"\r", 0, -1) + 1
     if whole == 0 and not is_last:
         whole = len(content)  # one line larger than a block: in pieces rather than not at all

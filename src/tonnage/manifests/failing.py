@@ -14,6 +14,7 @@ restart them whole (JobSet), and nothing comes back after a failure of its own.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tonnage.manifests.pods.environment import grace_seconds, seconds_left
@@ -70,7 +71,7 @@ def active_deadline(request: RenderRequest) -> int | None:
     spec = request.run.spec
     if spec.deadline is None:
         return None
-    left = -int(-(seconds_left(request) or 0.0) // 1)
+    left = math.ceil(seconds_left(request) or 0.0)
     wait = whole_seconds(spec.max_wait) if spec.max_wait is not None else DEFAULT_WAIT
     return left + wait + grace_seconds(request) + _SLACK
 

@@ -11,7 +11,7 @@ from tonnage.memory.program import Program, Stretch
 from tonnage.memory.repeating import Repetition
 from tonnage.memory.replay import Moment, watch
 from tonnage.memory.temporaries.rule import bytes_of
-from tonnage.memory.trace import Trace
+from tonnage.memory.trace import PHASES, Trace
 
 SHOWN = {
     "parameter": "parameters",
@@ -25,7 +25,6 @@ SHOWN = {
 }
 LARGEST = 10
 SAMPLES = 1500
-PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
 
 
 class Profile(msgspec.Struct):

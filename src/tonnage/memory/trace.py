@@ -26,7 +26,8 @@ import msgspec
 Category = Literal[
     "parameter", "buffer", "gradient", "optimizer", "activation", "input", "temporary", "workspace", "other"
 ]
-Phase = Literal["build", "forward", "backward", "optimizer", "other", "compile"]
+PHASES = ("build", "forward", "backward", "optimizer", "other", "compile")
+"""In the order of a run; `compile` is what is done only while kernels are chosen."""
 
 FORMAT = 1
 """Raised when a field changes its meaning; a reader refuses another one."""

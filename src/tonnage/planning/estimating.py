@@ -9,13 +9,16 @@ the rough one does not decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterator
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.planning.solver.setup import Setup
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
 
 
 class CannotEstimate(Exception):  # noqa: N818 - it is an answer, not an accident
@@ -73,42 +76,18 @@ class Remembered:
         return self._estimator.knobs
 
     def estimate(self, setup: Setup) -> Estimate:
-        if setup not in self._estimates:
-            try:
-                self._estimates[setup] = self._whole(setup)
-            except CannotEstimate as reason:
-                self._estimates[setup] = reason
-        answer = self._estimates[setup]
-        if isinstance(answer, CannotEstimate):
-            raise answer
-        return answer
+        return remembered(self._estimates, setup, lambda: self._whole(setup))
 
     def memory(self, setup: Setup) -> Estimate:
         if setup in self._estimates:
             return self.estimate(setup)
-        if setup not in self._memories:
-            try:
-                self._memories[setup] = self._estimator.memory(setup)
-            except CannotEstimate as reason:
-                self._memories[setup] = reason
-        answer = self._memories[setup]
-        if isinstance(answer, CannotEstimate):
-            raise answer
-        return answer
+        return remembered(self._memories, setup, lambda: self._estimator.memory(setup))
 
     def seconds(self, setup: Setup) -> Interval | None:
         known = self._estimates.get(setup)
         if isinstance(known, Estimate):
             return known.step_seconds
-        if setup not in self._seconds:
-            try:
-                self._seconds[setup] = self._estimator.seconds(setup)
-            except CannotEstimate as reason:
-                self._seconds[setup] = reason
-        answer = self._seconds[setup]
-        if isinstance(answer, CannotEstimate):
-            raise answer
-        return answer
+        return remembered(self._seconds, setup, lambda: self._estimator.seconds(setup))
 
     def roughly(self, setup: Setup) -> Estimate | None:
         known = self._known(setup)
@@ -131,6 +110,19 @@ class Remembered:
         if setup in self._memories:
             return replace(self.memory(setup), step_seconds=self.seconds(setup))
         return self._estimator.estimate(setup)
+
+
+def remembered(known: dict[Key, Answer | CannotEstimate], key: Key, work: Callable[[], Answer]) -> Answer:
+    """The answer, worked out once; a refusal is remembered too, and raised again."""
+    if key not in known:
+        try:
+            known[key] = work()
+        except CannotEstimate as reason:
+            known[key] = reason
+    answer = known[key]
+    if isinstance(answer, CannotEstimate):
+        raise answer
+    return answer
 
 
 class FallingBack:

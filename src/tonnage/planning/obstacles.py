@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tonnage.cluster.announcing import is_gpu, part_of
 from tonnage.cluster.objects import Pod
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.ground import Ground
@@ -171,7 +171,7 @@ def _under_another_name(resource: str, ground: Ground) -> str:
     if not named:
         return ""
     verb = "announces" if len(named) == 1 else "announce"
-    return f": {counted(len(named), 'node')} {verb} such slices as {named[0]}"
+    return f": {plural(len(named), 'node')} {verb} such slices as {named[0]}"
 
 
 def _walls(situation: Situation) -> list[Obstacle]:

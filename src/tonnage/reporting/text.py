@@ -41,15 +41,6 @@ def one_line(text: str, width: int) -> str:
     return flat if len(flat) <= width else flat[: max(1, width - 1)].rstrip() + "…"
 
 
-def plural(count: int, noun: str, many: str | None = None) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "node"), plural(1200, "pod"), plural(2, "class", "classes")
-    ('1 node', '1,200 pods', '2 classes')
-    """
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
-
-
 def format_amount(resource: str, amount: Quantity) -> str:
     """An amount of a resource in the unit people think in: cores, GiB, devices."""
     if resource == "cpu" or resource.endswith(".cpu"):

@@ -17,6 +17,11 @@ def seconds_of(attempt: Attempt, now: dt.datetime | None = None) -> float:
     return max((end - attempt.started).total_seconds(), 0.0)
 
 
+def ran_seconds(attempts: Iterable[Attempt], now: dt.datetime | None = None) -> float:
+    """How long all attempts have run."""
+    return sum(seconds_of(each, now) for each in attempts)
+
+
 def rate_of(launching: Launching, size: Size) -> int | None:
     """Micro-dollars an hour of an attempt of this size: a remedy may have moved it to a dearer GPU."""
     moved = [refit for refit in launching.refits if refit.gpu is not None and refit.gpu == size.gpu]

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tonnage.figures import dollars, duration
+from tonnage.figures import dollars, duration, plural
 from tonnage.running.actions import GiveUp, Launch
 from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.history import RunRecord
 from tonnage.running.policies import Policies
+from tonnage.running.spending import ran_seconds, spent_on
 from tonnage.units import format_bytes
 from tonnage_agent.contract import PROBE_OVER
 
@@ -102,14 +103,15 @@ def resumed_line(attempt: Attempt) -> str:
 
 def finish_line(run: RunRecord, why: str) -> str:
     """That it is done, how long all attempts ran, and what that cost where it is known."""
-    ran, rate = ran_seconds(run.attempts), run.launching.price_per_hour
-    cost = f" and {price(ran, rate)}" if rate else ""
+    ran = ran_seconds(run.attempts)
+    has_price = run.launching.price_per_hour is not None
+    cost = f" and {dollars(spent_on(run.launching, run.attempts))}" if has_price else ""
     return f"{why}, {duration(ran)}{cost} in all" if ran > 0 else why
 
 
 def finished(attempt: Attempt, ending: Ending) -> str:
     """That it is done, and in how many attempts."""
-    attempts = "1 attempt" if attempt.number == 1 else f"{attempt.number} attempts"
+    attempts = plural(attempt.number, "attempt")
     step = f" at step {ending.step:,}" if ending.step is not None else ""
     if ending.summary == PROBE_OVER:
         is_saved = ending.safe_step is not None
@@ -187,16 +189,6 @@ def rate(bytes_per_second: float, peak: int | None) -> str:
 def price(seconds: float, price_per_hour: int) -> str:
     """What this much time of the whole gang costs."""
     return dollars(round(seconds * price_per_hour / 3600))
-
-
-def ran_seconds(attempts: Sequence[Attempt]) -> float:
-    """How long all attempts that are over have run."""
-    spans = [
-        each.ending.when - each.started
-        for each in attempts
-        if each.ending is not None and each.started is not None
-    ]
-    return sum(max(span.total_seconds(), 0.0) for span in spans)
 
 
 def _going_on(attempts: Sequence[Attempt]) -> str:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tonnage.errors import EnvironmentProblem, Problem, RefusedError, TonnageError, UsageError
-from tonnage.reporting.text import plural
+from tonnage.figures import plural
 from tonnage.sandbox import state
 from tonnage.sandbox.components import CONTROL_PLANE, KUBERNETES_VERSION, Component
 from tonnage.sandbox.control_plane import PORTS, prepare, start_control_plane, wait_for_service_accounts

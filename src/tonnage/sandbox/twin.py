@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tonnage.reporting.text import plural
+from tonnage.figures import plural
 from tonnage.sandbox import twin_objects as made
 from tonnage.sandbox.api import Api, ApiError, Object
 from tonnage.sandbox.kwok import create_fake_nodes, wait_for_nodes

@@ -35,7 +35,7 @@ from tonnage.running.observing import Forecast, Observation, Situation
 from tonnage.running.policies import Policies
 from tonnage.running.port import HealingPlace, RunPlace, SharedPlace
 from tonnage.running.remedies.host_oom import raised
-from tonnage.running.spending import seconds_of, spent_on
+from tonnage.running.spending import ran_seconds, spent_on
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
@@ -165,7 +165,7 @@ class Supervisor:
         return replace(run, attempts=(*run.attempts[:-1], attempt))
 
     def _situation(self, run: RunRecord, seen: Observation, now: dt.datetime) -> Situation:
-        ran = sum(seconds_of(attempt, now) for attempt in run.attempts)
+        ran = ran_seconds(run.attempts, now)
         size = run.current.size if run.current else run.launching.first_size
         self._look_ahead(run, seen, now)
         return Situation(

@@ -102,9 +102,8 @@ class Gatherer:
                 found[reading.index_of(seen[uid], self.nodes)] = dict(seen[uid])
         launcher = found.get(self.nodes)
         if launcher is not None and reading.status(launcher).get("phase") == "Succeeded":
-            return {
-                self.nodes: launcher
-            }  # workers of MPI only wait: they are ended with it, whatever that looks like
+            # Workers of MPI only wait: they are ended with it, whatever that looks like.
+            return {self.nodes: launcher}
         return dict(sorted(found.items()))
 
     def _records(self, pods: Mapping[int, Object]) -> dict[int, Mapping[str, Any]]:

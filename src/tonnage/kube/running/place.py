@@ -41,8 +41,7 @@ from tonnage.running.attempts import Size
 from tonnage.running.history import RunRecord
 from tonnage.running.observing import Bounds, Observation
 from tonnage.running.records import observed_in
-from tonnage.running.spending import spent_on
-from tonnage.running.wording import ran_seconds
+from tonnage.running.spending import ran_seconds, spent_on
 from tonnage_agent.contract import attempt_folder
 from tonnage_agent.record import read_record
 from tonnage_agent.telemetry import NotASampleError, Sample, parse_sample

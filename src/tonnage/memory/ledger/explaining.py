@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 
 import msgspec
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.estimate import LargeTensor, Part, PeakPlace, PhasePeak
 from tonnage.memory.ledger.stepping import Run
-from tonnage.memory.ledger.tape import PHASES
 from tonnage.memory.ledger.wording import gradients_line, optimizer_line, per_token, widths_of
 from tonnage.memory.program import Program, Stretch
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.temporaries.rule import bytes_of
+from tonnage.memory.trace import PHASES
 
 NAMES = {
     "parameter": "parameters", "buffer": "parameters", "gradient": "gradients", "optimizer": "optimizer",
@@ -203,8 +203,8 @@ class _Teller:
         if not run.tokens or (name == "activations" and not numbered):
             images = self.recipe.micro_batch
             held = sum(tape.sizes[slot] for slot in slots)
-            kept = counted(len(layers), "operation")
-            return f"{counted(images, 'image')} x {held // images:,} bytes, kept by {kept}"
+            kept = plural(len(layers), "operation")
+            return f"{plural(images, 'image')} x {held // images:,} bytes, kept by {kept}"
         chosen = numbered if name == "activations" else layers
         fullest = max(chosen.values(), key=lambda found: sum(tape.sizes[slot] for slot in found))
         if name != "activations":

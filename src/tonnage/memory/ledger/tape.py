@@ -11,9 +11,8 @@ from itertools import starmap
 
 import msgspec
 
-from tonnage.memory.trace import FORMAT, Block, Call, Operation, TensorInfo, Trace
+from tonnage.memory.trace import FORMAT, PHASES, Block, Call, Operation, TensorInfo, Trace
 
-PHASES = ("build", "forward", "backward", "optimizer", "other")
 CATEGORIES = (
     "parameter", "buffer", "gradient", "optimizer", "activation", "input", "temporary", "workspace", "other",
 )  # fmt: skip

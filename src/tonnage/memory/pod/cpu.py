@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.needs import CpuNeed, NeedPart
 from tonnage.memory.pod.ram import compile_workers
@@ -29,7 +29,7 @@ def cpu_need(wish: PodWish) -> CpuNeed:
         NeedPart(
             "ranks",
             wish.ranks * each,
-            f"{counted(wish.ranks, 'rank')} x {each / 1000:g} cores",
+            f"{plural(wish.ranks, 'rank')} x {each / 1000:g} cores",
             "estimated",
             "processesPerNode",
         ),
@@ -40,8 +40,8 @@ def cpu_need(wish: PodWish) -> CpuNeed:
     burst = wish.ranks * min(compile_workers(wish), c.CORES_WHILE_COMPILING) * 1000 if wish.compiles else 0
     if burst:
         formula = (
-            f"{counted(wish.ranks, 'rank')} x {burst // wish.ranks // 1000} cores while compiling, in the limit only; "
-            f"{counted(compile_workers(wish), 'worker')} each could use more"
+            f"{plural(wish.ranks, 'rank')} x {burst // wish.ranks // 1000} cores while compiling, in the limit only; "
+            f"{plural(compile_workers(wish), 'worker')} each could use more"
         )
         parts.append(NeedPart(COMPILING, burst, formula, "estimated", "env TORCHINDUCTOR_COMPILE_THREADS"))
     return CpuNeed(request, request + burst, tuple(parts))
@@ -88,11 +88,11 @@ def cpu_seconds(wish: PodWish, step_seconds: float) -> float:
 def _workers(wish: PodWish) -> NeedPart:
     workers = wish.loader.workers
     busy = workers * c.CORES_PER_WORKER
-    formula = f"{counted(wish.ranks, 'rank')} x {counted(workers, 'worker')} x one core"
+    formula = f"{plural(wish.ranks, 'rank')} x {plural(workers, 'worker')} x one core"
     if wish.cpu_seconds_per_sample is not None and wish.samples_per_second is not None:
         wanted = int(1000 * wish.cpu_seconds_per_sample * wish.samples_per_second)
         busy = min(busy, wanted)
         rate = f"{wish.samples_per_second:g} samples/s x {wish.cpu_seconds_per_sample:g} core-seconds"
-        formula = f"{counted(wish.ranks, 'rank')} x {rate}, at most {workers} cores"
+        formula = f"{plural(wish.ranks, 'rank')} x {rate}, at most {workers} cores"
         return NeedPart("loader workers", wish.ranks * busy, formula, "computed", "train.loader.workers")
     return NeedPart("loader workers", wish.ranks * busy, formula, "estimated", "train.loader.workers")

@@ -7,7 +7,7 @@ pinning a thread copies each into page-locked blocks, of which as many stay as w
 
 from __future__ import annotations
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.needs import NeedPart
 from tonnage.memory.pod.rounding import pages, pinned_block
@@ -19,14 +19,14 @@ def loader_parts(wish: PodWish) -> list[NeedPart]:
     loader, ranks = wish.loader, wish.ranks
     if loader.workers == 0:
         held = loader.batch_bytes * c.MAIN_PROCESS_BATCHES + retained(loader)
-        formula = f"{counted(ranks, 'rank')} x {c.MAIN_PROCESS_BATCHES} batches, made in the rank itself"
+        formula = f"{plural(ranks, 'rank')} x {c.MAIN_PROCESS_BATCHES} batches, made in the rank itself"
         parts = [NeedPart("data loader", ranks * held, formula, "measured", "train.loader.workers")]
     else:
         parts = [_workers(loader, ranks), _samples(loader, ranks), _shared(loader, ranks)]
         if loader.dataset_bytes:
             copies = ranks * loader.workers
             formula = (
-                f"{counted(copies, 'worker')} x the dataset's Python objects, un-shared by reference counts"
+                f"{plural(copies, 'worker')} x the dataset's Python objects, un-shared by reference counts"
             )
             parts.append(
                 NeedPart(
@@ -36,7 +36,7 @@ def loader_parts(wish: PodWish) -> list[NeedPart]:
             )  # fmt: skip
     if loader.pins and wish.gpus and loader.batch_bytes:
         blocks = batches_alive(loader)
-        formula = f"{counted(ranks, 'rank')} x {blocks} batches, each rounded up to a power of two"
+        formula = f"{plural(ranks, 'rank')} x {blocks} batches, each rounded up to a power of two"
         amount = ranks * blocks * pinned_block(loader.batch_bytes)
         parts.append(NeedPart("pinned batches", amount, formula, "computed", "train.loader.pinMemory"))
     return [part for part in parts if part.amount]
@@ -62,8 +62,8 @@ def retained(loader: LoaderWish) -> int:
 def _workers(loader: LoaderWish, ranks: int) -> NeedPart:
     each = c.FORKED_WORKER if loader.start == "fork" else c.SPAWNED_WORKER
     server = c.SPAWNED_WORKER if loader.start == "forkserver" else 0
-    workers = counted(loader.workers, "worker")
-    formula = f"{counted(ranks, 'rank')} x {workers}, {loader.start}ed, {each // c.MIB} MiB each"
+    workers = plural(loader.workers, "worker")
+    formula = f"{plural(ranks, 'rank')} x {workers}, {loader.start}ed, {each // c.MIB} MiB each"
     return NeedPart(
         "loader workers",
         ranks * (loader.workers * each + server),
@@ -76,7 +76,7 @@ def _workers(loader: LoaderWish, ranks: int) -> NeedPart:
 def _samples(loader: LoaderWish, ranks: int) -> NeedPart:
     kept = retained(loader)
     amount = ranks * loader.workers * (loader.batch_bytes + kept)
-    formula = f"{counted(ranks, 'rank')} x {counted(loader.workers, 'worker')} x the batch being made"
+    formula = f"{plural(ranks, 'rank')} x {plural(loader.workers, 'worker')} x the batch being made"
     flag = "train.loader.workers"
     if kept:
         formula += f", and {c.RETAINED_SAMPLES} freed samples that malloc keeps"
@@ -85,9 +85,9 @@ def _samples(loader: LoaderWish, ranks: int) -> NeedPart:
 
 
 def _shared(loader: LoaderWish, ranks: int) -> NeedPart:
-    workers = counted(loader.workers, "worker")
+    workers = plural(loader.workers, "worker")
     formula = (
-        f"{counted(ranks, 'rank')} x ({workers} x {loader.prefetch} + {c.BATCHES_BEYOND_PREFETCH}) batches "
+        f"{plural(ranks, 'rank')} x ({workers} x {loader.prefetch} + {c.BATCHES_BEYOND_PREFETCH}) batches "
         "in /dev/shm, which counts as memory"
     )
     return NeedPart(

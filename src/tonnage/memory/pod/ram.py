@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.loader import loader_parts
 from tonnage.memory.pod.needs import Need, NeedPart, Phase
@@ -62,12 +62,12 @@ def _processes(wish: PodWish) -> list[NeedPart]:
     what = "torch, libraries and CUDA" if wish.gpus else "torch and libraries"
     parts = [
         NeedPart(
-            "framework", wish.ranks * each, f"{counted(wish.ranks, 'rank')} x {each // c.MIB} MiB: {what}", "measured",
+            "framework", wish.ranks * each, f"{plural(wish.ranks, 'rank')} x {each // c.MIB} MiB: {what}", "measured",
             "processesPerNode",
         )
     ]  # fmt: skip
     if wish.gpus and wish.ranks * wish.pods > 1:
-        formula = f"{counted(wish.ranks, 'rank')} x {c.NCCL // c.MIB} MiB: NCCL's host side"
+        formula = f"{plural(wish.ranks, 'rank')} x {c.NCCL // c.MIB} MiB: NCCL's host side"
         parts.append(NeedPart("collectives", wish.ranks * c.NCCL, formula, "measured", "processesPerNode"))
     if wish.compiles:
         parts.append(_compiling(wish))
@@ -78,8 +78,8 @@ def _compiling(wish: PodWish) -> NeedPart:
     workers = compile_workers(wish)
     each = c.COMPILER + ((c.COMPILE_POOL + workers * c.COMPILE_WORKER) if workers > 1 else 0)
     formula = (
-        f"{counted(wish.ranks, 'rank')} x ({c.COMPILER // c.MIB} MiB compiler + {c.COMPILE_POOL // c.MIB} MiB pool "
-        f"+ {counted(workers, 'worker')} x {c.COMPILE_WORKER // c.MIB} MiB)"
+        f"{plural(wish.ranks, 'rank')} x ({c.COMPILER // c.MIB} MiB compiler + {c.COMPILE_POOL // c.MIB} MiB pool "
+        f"+ {plural(workers, 'worker')} x {c.COMPILE_WORKER // c.MIB} MiB)"
     )
     return NeedPart("compiler", wish.ranks * each, formula, "estimated", "env TORCHINDUCTOR_COMPILE_THREADS")
 
@@ -109,7 +109,7 @@ def _resident(wish: PodWish) -> list[NeedPart]:
         share = wish.offload_bytes // max(wish.ranks, 1)
         amount = wish.ranks * (pinned_block(share) if wish.offload_is_pinned else share)
         rounded = ", each rank's block rounded up to a power of two" if wish.offload_is_pinned else ""
-        formula = f"{counted(wish.ranks, 'rank')} x offloaded states{rounded}"
+        formula = f"{plural(wish.ranks, 'rank')} x offloaded states{rounded}"
         parts.append(NeedPart("offload", amount, formula, "computed", "train.offload"))
     if wish.staged_in_memory_bytes:
         formula = "datasets copied to memory"
@@ -122,13 +122,13 @@ def _loading(wish: PodWish) -> list[NeedPart]:
         return []
     ranks = wish.ranks if wish.loads_on_every_rank else 1
     if wish.loading == "mapped":
-        formula = f"{counted(ranks, 'rank')} x the largest tensor: a mapped file is read tensor by tensor"
+        formula = f"{plural(ranks, 'rank')} x the largest tensor: a mapped file is read tensor by tensor"
         return [NeedPart("loading weights", ranks * wish.largest_tensor_bytes, formula, "measured", "")]
     copies = _READS[wish.loading]
     how = {"built": "made in host memory first", "read": "read whole by torch.load"}.get(
         wish.loading, "made in host memory and read over by torch.load"
     )
-    who = f"{counted(ranks, 'rank')}" if wish.loads_on_every_rank else "rank 0"
+    who = f"{plural(ranks, 'rank')}" if wish.loads_on_every_rank else "rank 0"
     formula = f"{who} x {copies} x the weights: {how}"
     return [
         NeedPart(

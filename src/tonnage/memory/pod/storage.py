@@ -8,7 +8,7 @@ evicted with everything on that disk.
 
 from __future__ import annotations
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.pod import constants as c
 from tonnage.memory.pod.loader import batches_alive, shared_bytes
 from tonnage.memory.pod.needs import Need, NeedPart
@@ -22,18 +22,18 @@ _STEP = 64 * c.MIB
 def shm_need(wish: PodWish) -> Need:
     """The size to give /dev/shm; never below the 64 MiB a container has anyway."""
     loader = wish.loader
-    workers = counted(loader.workers, "worker")
+    workers = plural(loader.workers, "worker")
     parts = [
         NeedPart(
             "batches", wish.ranks * shared_bytes(loader),
-            f"{counted(wish.ranks, 'rank')} x ({workers} x {loader.prefetch} + {c.BATCHES_BEYOND_PREFETCH}) "
+            f"{plural(wish.ranks, 'rank')} x ({workers} x {loader.prefetch} + {c.BATCHES_BEYOND_PREFETCH}) "
             f"= {batches_alive(loader) if loader.workers else 0} batches each",
             "measured", "train.loader.prefetch",
         )
     ]  # fmt: skip
     if wish.gpus and wish.ranks > 1:
         formula = (
-            f"{counted(wish.ranks, 'rank')} x {c.NCCL_SHM_PER_RANK // c.MIB} MiB: NCCL between ranks of a pod"
+            f"{plural(wish.ranks, 'rank')} x {c.NCCL_SHM_PER_RANK // c.MIB} MiB: NCCL between ranks of a pod"
         )
         parts.append(
             NeedPart("collectives", wish.ranks * c.NCCL_SHM_PER_RANK, formula, "estimated", "NCCL_BUFFSIZE")

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from tonnage.figures import counted
+from tonnage.figures import plural
 from tonnage.memory.recipe import Parallel, Recipe
 
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"]
@@ -27,7 +27,7 @@ class Devices(msgspec.Struct, frozen=True):
         return self.per_node * self.nodes
 
     def __str__(self) -> str:
-        return f"{counted(self.nodes, 'node')} x {self.per_node} {self.gpu}"
+        return f"{plural(self.nodes, 'node')} x {self.per_node} {self.gpu}"
 
 
 class Setup(msgspec.Struct, frozen=True):

@@ -118,8 +118,12 @@ def with_claims(workload: Workload, snapshot: Snapshot | None) -> Workload:
 
 
 def _is_ours(raw: RawDocument) -> bool:
-    """Whether a document is one of ours, or tries to be."""
-    version = raw.value.get("apiVersion") if isinstance(raw.value, dict) else None
+    """Whether a document is one of ours, or tries to be: whoever writes `kind: Run` means ours."""
+    if not isinstance(raw.value, dict):
+        return False
+    version = raw.value.get("apiVersion")
+    if raw.value.get("kind") == "Run":
+        return True
     return isinstance(version, str) and version.split("/")[0] == API_VERSION.split("/")[0]
 
 

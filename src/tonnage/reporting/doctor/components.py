@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tonnage.cluster.snapshot import FORBIDDEN, NOT_DESCRIBED, NOT_INSTALLED
+from tonnage.figures import plural
 from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
-from tonnage.reporting.text import plural
 
 AREA = "components"
 

@@ -8,8 +8,8 @@ from tonnage.cluster.announcing import devices_of, is_usable
 from tonnage.cluster.objects.node import Node
 from tonnage.cluster.objects.storage import StorageClass
 from tonnage.cluster.snapshot import FORBIDDEN
+from tonnage.figures import plural
 from tonnage.reporting.doctor.check import ASK_LIVE, Check, Facts, State
-from tonnage.reporting.text import plural
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _SHARED_DISKS = (
