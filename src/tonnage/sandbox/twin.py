@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,6 +92,7 @@ class _Maker:
         self._pods([pod for pod in pods if pod["spec"].get("nodeName")])
         for resource in ("poddisruptionbudgets.policy", "limitranges", "resourcequotas"):
             self._create(self._originals(resource), _plain)
+        self._wait_for_quotas()
         for resource in QUEUES:
             self._create(
                 self._originals(f"{resource}.kueue.x-k8s.io"), _plain, with_status=resource == "workloads"
@@ -130,6 +132,16 @@ class _Maker:
 
     def _pods(self, pods: list[Object], at_once: int = 8) -> None:
         self._create(pods, made.pod, with_status=True, at_once=at_once)
+
+    def _wait_for_quotas(self) -> None:
+        """Until each is counted: before that, admission refuses every pod its namespace still waits for."""
+        for item in self._originals("resourcequotas"):
+            metadata = item["metadata"]
+            if metadata.get("uid") not in self.new_uids:
+                continue
+            path = f"/api/v1/namespaces/{metadata['namespace']}/resourcequotas/{metadata['name']}"
+            with suppress(TimeoutError):
+                self.api.wait(path, lambda quota: "used" in quota.get("status", {}))
 
     def _guards(self) -> None:
         for item in self._originals("namespaces"):

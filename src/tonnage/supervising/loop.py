@@ -41,7 +41,7 @@ from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
 
 LOOK_SECONDS = 1.0
-FORECAST_SECONDS = 10.0
+FORECAST_SECONDS = 5.0
 RESIZE_SECONDS = 300.0
 """After a place said no to a raise it is asked again: a node may have been full."""
 _FIGURES = re.compile(r"\d[\d.,]*")
