@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from plan_builders import GPU, AnEstimator, a_pod, a_snapshot, a_workload, nodes, sources, train
 
 from tonnage.cluster.objects import Node

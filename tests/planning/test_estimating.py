@@ -8,7 +8,7 @@ from plan_builders import AnEstimator
 from solver_builders import a_setup
 
 from tonnage.memory.estimate import Estimate, Interval
-from tonnage.memory.recipe import Checkpointing, Optimizer, Precision
+from tonnage.memory.recipe import Checkpointing, Optimizer, Parallel, Precision
 from tonnage.memory.shapes import find_shape
 from tonnage.planning.estimating import CannotEstimate, Remembered, repeated
 from tonnage.planning.shape_estimating import ShapeEstimator
@@ -64,6 +64,18 @@ def test_a_rough_answer_is_near_enough_to_tell_what_is_hopeless() -> None:
 
     assert rough is not None
     assert rough.peak_allocated * SURELY < full.smallest_cap
+    assert abs(rough.peak_allocated / full.peak_allocated - 1) < 0.05
+
+
+@pytest.mark.parametrize("ranks", [8, 64])
+def test_a_rough_answer_for_a_deep_model_knows_what_its_ranks_hold_for_one_another(ranks: int) -> None:
+    # An embedding as large as dozens of layers: in a shallow model it is most of what is gathered, here it is not.
+    estimator = ShapeEstimator(find_shape("qwen3-0.6b"))
+    setup = a_setup(micro_batch=1, gpu="h100", sequence=256)
+    setup = replace(setup, recipe=replace(setup.recipe, parallel=Parallel(fsdp=ranks)))
+    rough, full = estimator.roughly(setup), estimator.memory(setup)
+
+    assert rough is not None
     assert abs(rough.peak_allocated / full.peak_allocated - 1) < 0.05
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from tonnage.cli.check import read_document
 from tonnage.errors import DocumentError
@@ -26,4 +26,4 @@ def _in_namespace(workload: Workload, namespace: str) -> Workload:
     """What names no namespace goes to the one that was given."""
     if not namespace or workload.namespace != NO_NAMESPACE:
         return workload
-    return dataclasses.replace(workload, namespace=namespace)
+    return replace(workload, namespace=namespace)

@@ -53,9 +53,15 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
 def _on_paper(shape: ModelShape | None) -> StepEstimator | None:
     if shape is None:
         return None
-    from tonnage.planning.shape_estimating import ShapeEstimator
+    from tonnage.cli.kept_estimates import KeptEstimator
+    from tonnage.sandbox.places import cache_home
 
-    return ShapeEstimator(shape)
+    def make() -> StepEstimator:
+        from tonnage.planning.shape_estimating import ShapeEstimator
+
+        return ShapeEstimator(shape)
+
+    return KeptEstimator(shape, make, cache_home() / "estimates")
 
 
 def _tracing(run: Run, folder: Path, python: str | None, notes: list[str]) -> TracingEstimator | None:

@@ -9,17 +9,17 @@ really evaluates. A cluster that cannot do something says so with `RefusedError`
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Any, Protocol
+
+import msgspec
 
 from tonnage.cluster.snapshot import Snapshot
 
 FIELD_MANAGER = "tonnage"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """What is being looked at, in the words of the first line on stderr."""
 
     kind: str
@@ -35,8 +35,7 @@ class Target:
         return f"{self.kind} {self.name}" + (f" ({self.detail})" if is_address else f", {self.detail}")
 
 
-@dataclass(frozen=True)
-class Permission:
+class Permission(msgspec.Struct, frozen=True):
     """One thing somebody may or may not do."""
 
     verb: str
@@ -51,8 +50,7 @@ class Permission:
         return f"{self.verb} {resource}{'/' + self.subresource if self.subresource else ''}"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """Whether something is allowed; `None` when this cluster cannot say."""
 
     allowed: bool | None
@@ -67,8 +65,7 @@ class ChangeKind(Enum):
     """Everything that existed has been reported; what follows is news. Carries no object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One step in a resource's life; after DELETED the object is its last known state."""
 
     kind: ChangeKind

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import find_gpu
 from tonnage.cost.table import OLD_AFTER_DAYS
@@ -24,8 +26,7 @@ LARGEST_DISCOUNT = 0.95
 MEMORY_TOLERANCE = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One offer of the catalogue. Micro-dollars per hour; `updated` is the day its cloud was last refreshed."""
 
     cloud: str
@@ -42,8 +43,7 @@ class Row:
     """A machine without its accelerators, or accelerators without their machine: to be added up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(msgspec.Struct, frozen=True):
     """What is wrong with a row, and what became of it."""
 
     row: Row
@@ -51,8 +51,7 @@ class Complaint:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """Rows that can be used, and all that was wrong."""
 
     rows: tuple[Row, ...]

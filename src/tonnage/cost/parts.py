@@ -7,8 +7,9 @@ its part, and isolates nothing: all of its neighbours' memory is one pool.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
+
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, MigProfile
 from tonnage.cost.price import Price

@@ -10,9 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.figures import MICRO, dollars
 
@@ -25,8 +27,7 @@ _SHAPE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Micro-dollars per hour, from `low` to `high`."""
 
     low: int

@@ -6,7 +6,7 @@ what it holds, whether that computes or waits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cost.price import Price
 
@@ -15,8 +15,7 @@ DEATH_AT = 0.9
 _HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Micro-dollars from low over likely to high."""
 
     low: int
@@ -24,8 +23,7 @@ class Span:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunCost:
+class RunCost(msgspec.Struct, frozen=True):
     """What a run costs; what is not known stays out."""
 
     per_hour: Price

@@ -15,9 +15,10 @@ no more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+import msgspec
 
 Mode = Literal["gpu-dominant", "opencost"]
 
@@ -26,8 +27,7 @@ OPENCOST_RATES = {"gpu": Fraction(950_000), "cpu": Fraction(31_611), "memory": F
 _UNITS = {"gpu": 1000, "cpu": 1000, "memory": 1024**3}
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(msgspec.Struct, frozen=True):
     """What a node has or a pod holds: thousandths of GPUs and of cores, bytes of RAM."""
 
     gpu: int = 0
@@ -38,8 +38,7 @@ class Amounts:
         return {"gpu": self.gpu, "cpu": self.cpu, "memory": self.memory}[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """Micro-dollars per hour: each pod's charge in the order given, and what nobody uses."""
 
     charges: tuple[int, ...]

@@ -9,8 +9,9 @@ no longer updates are marked by theirs.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from tonnage.cost.price import micro_dollars
 
@@ -53,8 +54,7 @@ oci    BM.GPU.H100.8             8  h100         -      -   80.00     -       - 
 CLOUD_NAMES = {"aws": "AWS", "gcp": "Google Cloud", "azure": "Azure", "oci": "Oracle Cloud"}
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """One machine of the table. Micro-dollars per hour; no spot price where none was listed."""
 
     cloud: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.snapshot import Snapshot

@@ -9,10 +9,10 @@ label that says "there is a GPU" is used if all of them carry it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.announcing import devices_of
 from tonnage.cluster.gpu_labels import PRODUCT, TYPE_LABELS, gpu_by_labels, presence_label, type_label

@@ -9,7 +9,6 @@ What is not known is absent, and `unknown` says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -39,8 +38,7 @@ class Edit(msgspec.Struct, frozen=True):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One edit of the document (or one thing to do) and what comes of it."""
 
     what: str
@@ -57,8 +55,7 @@ class Change:
     """All fields it edits, where it is several at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The first line."""
 
     kind: VerdictKind
@@ -72,8 +69,7 @@ class Verdict:
         return self.kind == "fits"
 
 
-@dataclass(frozen=True, slots=True)
-class GpuMemory:
+class GpuMemory(msgspec.Struct, frozen=True):
     """What one GPU must hold and what it can."""
 
     gpu: str
@@ -81,7 +77,7 @@ class GpuMemory:
     estimate: Estimate | None
     note: str = ""
     """How it was found, or why it is not known."""
-    own: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What build() itself uses where the document does not say it, by field of the document."""
 
     @property
@@ -93,8 +89,7 @@ class GpuMemory:
         return "fits"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedPart:
+class NeedPart(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a need's sum, and the flag that changes it."""
 
     name: str
@@ -103,8 +98,7 @@ class NeedPart:
     flag: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Need(msgspec.Struct, frozen=True, kw_only=True):
     """RAM, /dev/shm, disk or cores of one pod: needed, asked for, and there."""
 
     name: Literal["memory", "shm", "disk", "cpu"]
@@ -146,8 +140,7 @@ class NodeGroup(Shown, frozen=True):
     """Nodes of these that an autoscaler may add and that are not there now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the pods go."""
 
     now: Gang
@@ -217,8 +210,7 @@ class Waiting(Shown, frozen=True):
     """The line of the document that ends it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How fast it goes and how long it takes."""
 
     step: Interval | None
@@ -238,8 +230,7 @@ class Pace:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Risk:
+class Risk(msgspec.Struct, frozen=True, kw_only=True):
     """What can be lost and what protects it."""
 
     place: str
@@ -264,8 +255,7 @@ class Risk:
     cautions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveValue:
+class EffectiveValue(msgspec.Struct, frozen=True):
     """One value that holds, and who decided it."""
 
     field: str
@@ -273,8 +263,7 @@ class EffectiveValue:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
+class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     """Another way to run: a fix, the chosen plan, or one that was weighed and left."""
 
     setup: Setup
@@ -292,8 +281,7 @@ class Alternative:
         return None if self.rate is None or self.seconds is None else self.rate * self.seconds / 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitStep:
+class FitStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of the solver's explanation."""
 
     text: str
@@ -302,8 +290,7 @@ class FitStep:
     slower: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """The solver's answer."""
 
     chosen: Alternative | None
@@ -318,8 +305,7 @@ class Fit:
     obstacles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything `tonnage plan` says."""
 
     workload: Workload

@@ -7,7 +7,7 @@ that the need is not known. What the document says, or a figure was found for, i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.planning.catalogue import Offer
 from tonnage.planning.workload import Role
@@ -18,8 +18,7 @@ _SHARE = 0.9
 _MOST_DISK = 100 * _GIB
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(msgspec.Struct, frozen=True):
     """Bytes and thousandths of a core."""
 
     cpu: int

@@ -8,7 +8,9 @@ own choice about spot offer it nothing, however cheap they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_usable
 from tonnage.cluster.gpus import find_gpu
@@ -30,8 +32,7 @@ from tonnage.units import Quantity
 PriceOf = Callable[[Node], Price | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs of one type, `per_node` of them on each of `nodes` usable nodes."""
 
     gpu: str
@@ -82,8 +83,7 @@ def host_offer(nodes: Iterable[Node], price_of: PriceOf) -> Offer | None:
     return _offer("", 0, looks[max(looks)], price_of)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartOffer:
+class PartOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of GPUs of one type and kind on offer: a MIG profile, or `shared`."""
 
     gpu: str

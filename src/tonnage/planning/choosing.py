@@ -8,8 +8,9 @@ nodes. Where none fits, it is the one with most memory: the nearest miss is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of
 from tonnage.cluster.gpu_facts import facts_of
@@ -36,15 +37,14 @@ UNSIZED: dict[str, Any] = {"micro_batch": 1}
 NOT_TAKEN = "train.microBatch is not said and build() does not take it"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """One GPU type the run could be on."""
 
     gpu: GpuType
     devices: Devices
     setup: Setup | None
     memory: GpuMemory
-    own: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What the traced step decides for itself, by knob."""
     contradiction: Contradiction | None = None
     """What in the document cannot be together."""

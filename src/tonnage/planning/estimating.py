@@ -17,6 +17,11 @@ from msgspec.structs import replace
 from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.planning.solver.setup import Setup
 
+KNOBS_ON_PAPER = (
+    "micro_batch", "accumulation", "checkpointing", "precision", "optimizer", "sharding", "tensor", "offload",
+)  # fmt: skip
+"""What can be turned of a step that is described: all that a recipe says."""
+
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tonnage.planning.answers import Alternative, Change, Fit, FitStep
 from tonnage.planning.changing import (

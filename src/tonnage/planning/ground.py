@@ -7,8 +7,7 @@ to a run that wants whole GPUs they are shown and do not count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from msgspec.structs import replace
 
 from tonnage.cluster.announcing import is_to_come, part_of
@@ -30,8 +29,7 @@ _DECIDING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """A snapshot with what is derived from it once."""
 
     snapshot: Snapshot

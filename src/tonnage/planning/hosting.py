@@ -7,8 +7,7 @@ is not modelled, and is said to be unknown. A node is paid for whole; a pod pays
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.gpu_facts import facts_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.announcing import devices_of, gpu_type_of, is_to_come, pool_of
 from tonnage.cluster.gpu_facts import facts_of as gpu_facts
@@ -29,8 +30,7 @@ _SELECTED = "NodeAffinity"
 _FITTING = "NodeResourcesFit"
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(msgspec.Struct, frozen=True):
     """A resource of which no node has enough, even empty."""
 
     resource: str

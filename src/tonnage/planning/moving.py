@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.gpu_facts import facts_of
@@ -41,8 +42,7 @@ _WHY_SPOT = {
 Roles = tuple[Wanted, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """One change and the pods it makes."""
 
     change: Change

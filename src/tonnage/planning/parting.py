@@ -8,8 +8,8 @@ and asks for it by the name those nodes announce; quotas, queues and the schedul
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.announcing import is_gpu, part_of

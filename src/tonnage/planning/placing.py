@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
 from tonnage.cluster.objects import Pod, Volume
@@ -37,8 +37,7 @@ from tonnage.cluster.scheduling.view import NodeInfo
 _STAYING_OWNERS = ("DaemonSet", "Node")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Pods that are alike and how many of them must run together."""
 
     name: str
@@ -46,8 +45,7 @@ class Wanted:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(msgspec.Struct, frozen=True):
     """An attempt to place all pods of a run together."""
 
     wanted: int
@@ -55,13 +53,13 @@ class Gang:
     """Node to how many of the pods it would take."""
     feasible: tuple[str, ...] = ()
     """Nodes that would take the first pod of the role that trains."""
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    refused: Mapping[str, Refusal] = msgspec.field(default_factory=dict)
     """Why the other nodes would not, in the scheduler's words."""
     message: str = ""
     """What the first pod left over would be told; empty where all are placed."""
     stuck: int = 0
     """Which of the roles has that pod."""
-    in_the_way: Mapping[str, Refusal] = field(default_factory=dict)
+    in_the_way: Mapping[str, Refusal] = msgspec.field(default_factory=dict)
     """Why nodes would not take its first pod."""
 
     @property

@@ -14,8 +14,8 @@ Pure: a document, a snapshot and the sources in, one value out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from tonnage.cluster.snapshot import Snapshot

@@ -6,7 +6,6 @@ container, which is the one that trains, carries them. Nothing a person wrote is
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from msgspec.structs import replace
@@ -89,4 +88,4 @@ def _filled(container: Container, amounts: Mapping[str, str]) -> Container:
 
 
 def _with_pod(role: Role, pod: Pod) -> Role:
-    return dataclasses.replace(role, pod=pod)
+    return replace(role, pod=pod)

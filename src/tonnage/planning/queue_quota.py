@@ -15,8 +15,9 @@ So a queue's own quota can be gone although it uses none of it: others have borr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.cluster.objects.loose import Loose
 from tonnage.units import Quantity, try_quantity
@@ -25,8 +26,7 @@ MOST_LEVELS = 20
 """Cohorts above one another; a circle would have no end."""
 
 
-@dataclass(slots=True)
-class Holder:
+class Holder(msgspec.Struct):
     """A queue or cohort: its own quota, what it uses itself, and what hangs below it."""
 
     nominal: int = 0
@@ -34,7 +34,7 @@ class Holder:
     lending: int | None = None
     used: int = 0
     parent: Holder | None = None
-    children: list[Holder] = field(default_factory=list)
+    children: list[Holder] = msgspec.field(default_factory=list)
 
     @property
     def owned(self) -> int:

@@ -12,7 +12,6 @@ Once admitted, pods carry their flavor's labels and tolerations, so these are pu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -34,16 +33,14 @@ DEFAULT_QUEUE = "default"
 """A LocalQueue of this name takes in whoever names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
+class Queued(msgspec.Struct, frozen=True):
     """Where the run stands in its queue, and the pods as the queue would let them go."""
 
     wall: Wall | None
     roles: tuple[Wanted, ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Answer:
+class _Answer(msgspec.Struct, frozen=True, order=True):
     """How one flavor answers: 0 from its own quota, 1 after taking it back, 2 by borrowing, 3 later, 4 never."""
 
     grade: int

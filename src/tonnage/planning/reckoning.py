@@ -8,7 +8,7 @@ risk     what a death costs between two saves
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tonnage.cost.price import Price
 from tonnage.planning.answers import Cost, Need, Pace, Risk

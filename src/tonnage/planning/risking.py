@@ -12,7 +12,8 @@ storage takes a checkpoint.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cost.saving import FAILURES_PER_NODE_DAY, daly_interval, mean_of_gang
 
@@ -28,8 +29,7 @@ GRACE_RESERVE = 1.5
 SMALLEST_GRACE = 30
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointPlan:
+class CheckpointPlan(msgspec.Struct, frozen=True):
     """How often progress is saved, what a save takes, and how long a stop may take."""
 
     interval_seconds: float

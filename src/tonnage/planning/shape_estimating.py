@@ -12,14 +12,10 @@ from tonnage.memory.estimate import Estimate, Interval, Mode
 from tonnage.memory.ledger import shape_estimate, shape_floor, shape_least, shape_peaks
 from tonnage.memory.recipe import Optimizer, Recipe
 from tonnage.memory.shapes import ModelShape
-from tonnage.planning.estimating import CannotEstimate
+from tonnage.planning.estimating import KNOBS_ON_PAPER, CannotEstimate
 from tonnage.planning.solver.setup import Setup
 from tonnage.timing.collective import Interconnect
 from tonnage.timing.shape import shape_step_time
-
-KNOBS = (
-    "micro_batch", "accumulation", "checkpointing", "precision", "optimizer", "sharding", "tensor", "offload",
-)  # fmt: skip
 
 FUSED: Optimizer = "adamw-fused"
 LIKE_FUSED: tuple[Optimizer, ...] = ("adamw", "adamw-forloop")
@@ -39,7 +35,7 @@ class ShapeEstimator:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        return KNOBS
+        return KNOBS_ON_PAPER
 
     def estimate(self, setup: Setup) -> Estimate:
         """Memory and time of one rank; raise CannotEstimate with what does not go together."""

@@ -15,14 +15,14 @@ resource:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 TOLERANCE = 0.02
 """Above the GPU share by this much is not worth a word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """How much of one resource of a node the pods on it take."""
 
     resource: str
@@ -34,8 +34,7 @@ class Share:
         return self.taken / self.whole if self.whole else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Stranding:
+class Stranding(msgspec.Struct, frozen=True):
     """What a node's GPUs and the rest of it are taken to, and the GPUs nobody else can use."""
 
     gpus: Share

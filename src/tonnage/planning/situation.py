@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.planning.answers import Plan
 from tonnage.planning.catalogue import gpu_prices
@@ -16,8 +16,7 @@ from tonnage.planning.sources import Sources
 from tonnage.planning.weighing import Care, Scales
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """A plan before its verdict, with what is needed to try changes."""
 
     plan: Plan

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.cost.price import Price
 from tonnage.memory.estimate import Estimate
@@ -16,8 +17,7 @@ from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.workload import Workload
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """How much of one thing a pod needs, and the sum it comes from."""
 
     amount: int
@@ -28,11 +28,10 @@ class Figure:
     """What it can use at most, where that is more than it needs to ask for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodFigures:
+class PodFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What one pod needs beside GPU memory. `cpu` in thousandths of a core."""
 
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = msgspec.field(default_factory=dict)
     """By name: `memory`, `shm`, `disk`, `cpu`; what is not known is absent."""
     checkpoint_bytes: int | None = None
     is_sharded: bool = False
@@ -59,8 +58,7 @@ def no_figures(_workload: Workload, _setup: Setup | None, _estimate: Estimate | 
     return PodFigures()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """Who answers about memory and time, about the rest of the pod, and about prices."""
 
     estimator: StepEstimator | None = None

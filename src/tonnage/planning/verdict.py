@@ -7,7 +7,8 @@ hold now decides when a run starts, not whether it fits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.planning.answers import Change, Need, Plan, Verdict
 from tonnage.planning.changing import gib
@@ -26,8 +27,7 @@ _CONSEQUENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(msgspec.Struct, frozen=True):
     """Something in the way: why, and every single change that was found to remove it, the best first."""
 
     why: str

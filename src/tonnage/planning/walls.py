@@ -8,8 +8,9 @@ namespace needs another request; one that others have used up needs patience, or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from tonnage.cluster.admission.admitting import Admitted, NamespacePolicies, Rejected, admit
 from tonnage.cluster.admission.defaulting import default_limit_range, default_pod
@@ -30,8 +31,7 @@ Standing = Literal["open", "wait", "never", "unknown"]
 """`open` lets all in now, `wait` would when others leave, `never` not as asked, `unknown` could not be seen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wall:
+class Wall(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that may hold the run back, and where it stands."""
 
     kind: Literal["quota", "limit range", "priority", "pod", "queue"]
@@ -45,8 +45,7 @@ class Wall:
     hard: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceAnswer:
+class NamespaceAnswer(msgspec.Struct, frozen=True):
     """The pods as the API server would store them, and the walls they met."""
 
     roles: tuple[Wanted, ...]

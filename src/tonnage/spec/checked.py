@@ -4,8 +4,9 @@ the models (most of the time a command takes).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from tonnage.spec.mistakes import Mistake
 from tonnage.spec.reading import RawDocument
@@ -18,16 +19,14 @@ if TYPE_CHECKING:
 Document: TypeAlias = "Run | Team | Cluster"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A document of a file: as it was written, and as a value where it has no mistake."""
 
     raw: RawDocument
     value: Document | None
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """Everything that checking one file gave."""
 
     file: str

@@ -10,9 +10,9 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import yaml
 
 MAX_DEPTH = 64
@@ -24,8 +24,7 @@ _KNOWN_TAGS = {
 }
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(msgspec.Struct, eq=False):
     """One scalar, list or mapping with the place where it starts (both counted from one)."""
 
     kind: str  # scalar, list, mapping
@@ -34,7 +33,7 @@ class Node:
     text: str = ""
     is_plain: bool = False
     tag: str | None = None
-    items: list[Node] = field(default_factory=list)
+    items: list[Node] = msgspec.field(default_factory=list)
     """Children: the elements of a list; keys and values in turn of a mapping."""
     size: int = 1
     depth: int = 1

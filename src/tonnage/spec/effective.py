@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+import msgspec
 
 from tonnage.spec.checked import Document
 from tonnage.spec.mistakes import Path, field_text
@@ -23,8 +24,7 @@ class Origin(Enum):
     TONNAGE = "Tonnage"
 
 
-@dataclass(frozen=True)
-class Effective:
+class Effective(msgspec.Struct, frozen=True):
     """One value that holds, and who decided it."""
 
     path: Path

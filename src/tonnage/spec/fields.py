@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import msgspec
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic_core import CoreSchema, core_schema
 
@@ -19,15 +19,14 @@ from tonnage.spec import commands, names
 from tonnage.spec.literals import counts, cpus, durations, gpus, money, places, sizes
 
 
-@dataclass(frozen=True, eq=False)
-class Friendly:
+class Friendly(msgspec.Struct, frozen=True, eq=False):
     """The parser, the printer and the editor's pattern of one literal."""
 
     parse: Callable[[Any], Any]
     pattern: str
     examples: tuple[Any, ...]
     write: Callable[[Any], Any] = str
-    also: tuple[dict[str, Any], ...] = field(default=())
+    also: tuple[dict[str, Any], ...] = msgspec.field(default=())
     """Other JSON shapes that the parser takes beside text."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

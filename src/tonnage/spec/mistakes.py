@@ -7,15 +7,14 @@ remark).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.errors import Problem
 
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mistake:
+class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to mend (or, as a remark, to know) in a document."""
 
     code: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tonnage.spec.literals.gpus import TYPE_PATTERN
 from tonnage.spec.literals.refusals import LiteralError, shown
@@ -143,8 +144,7 @@ def absolute_path(value: Any) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SecretKey:
+class SecretKey(msgspec.Struct, frozen=True):
     """One key of a Kubernetes Secret: the only way a document can speak of a secret."""
 
     secret: str
@@ -167,8 +167,7 @@ class SecretKey:
         return f"{self.secret}/{self.key}"
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(msgspec.Struct, frozen=True):
     """A node taint as kubectl writes it: `key=value:Effect`."""
 
     key: str

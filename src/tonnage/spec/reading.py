@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.spec.composing import ComposeError, Node, compose
 from tonnage.spec.mistakes import Mistake, Path
@@ -23,14 +24,13 @@ _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, co
 _NUMBERS = ("int", "float", "bool", "null")
 
 
-@dataclass(frozen=True)
-class RawDocument:
+class RawDocument(msgspec.Struct, frozen=True):
     """One document of a file as plain values, and where each of them was written."""
 
     file: str
     value: Any
     line: int
-    marks: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    marks: dict[Path, tuple[int, int]] = msgspec.field(default_factory=dict)
 
     def locate(self, path: Path) -> tuple[int, int]:
         """Line and column of a field, or of the nearest thing around it that was written."""
@@ -47,8 +47,7 @@ class RawDocument:
         return path
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a file held, and what was wrong with it as a file."""
 
     documents: list[RawDocument]

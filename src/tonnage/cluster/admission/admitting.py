@@ -12,10 +12,10 @@ they are listed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from tonnage.cluster.admission.defaulting import (
@@ -55,34 +55,30 @@ _TOLERATED_SECONDS = 300
 _MOST_ORDERS = 4  # more LimitRanges than this in one namespace are taken in the order given
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamespacePolicies:
+class NamespacePolicies(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that may change or refuse a new object in a namespace."""
 
     limit_ranges: Sequence[LimitRange] = ()
     quotas: Sequence[ResourceQuota] = ()
     priority_classes: Sequence[PriorityClass] = ()
-    runtime_classes: Mapping[str, ResourceList] = field(default_factory=dict)
+    runtime_classes: Mapping[str, ResourceList] = msgspec.field(default_factory=dict)
     """Runtime class names and the overhead they add."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True, kw_only=True):
     """The pod as it would be stored."""
 
     pod: Pod
     qos: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """Any other object as it would be stored."""
 
     object: LimitRange | ResourceQuota | PriorityClass | PersistentVolumeClaim
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rejected:
+class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     """The refusal: the status code, the message, and its single errors as a set (their order is random)."""
 
     status: int

@@ -10,7 +10,8 @@ Read in `pkg/registry/core/pod/storage/eviction.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.messages.disruption import OVER_BUDGET, SEVERAL_BUDGETS, format_budget_cause
 from tonnage.cluster.objects import Pod, PodDisruptionBudget
@@ -19,8 +20,7 @@ from tonnage.cluster.scheduling.selecting import selector_of
 MAX_DISRUPTED_PODS = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionAnswer:
+class EvictionAnswer(msgspec.Struct, frozen=True):
     """The API server's answer: 201 and the pod goes, or why not."""
 
     code: int

@@ -13,8 +13,9 @@ Read in `pkg/controller/job` (`job_controller.go`, `pod_failure_policy.go`, `bac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tonnage.cluster.messages.job import (
     TEXT_OF,
@@ -35,8 +36,7 @@ INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 INDEX_FAILURES_ANNOTATION = "batch.kubernetes.io/job-index-failure-count"
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyVerdict:
+class PolicyVerdict(msgspec.Struct, frozen=True):
     """What the failure policy makes of one failed pod."""
 
     action: str | None
@@ -46,16 +46,14 @@ class PolicyVerdict:
     """The Job's last words; only with FailJob."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """What a Job's status counts; an indexed Job counts the indexes that succeeded, not the pods."""
 
     failed: int
     succeeded: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """How the Job ends: the terminal condition, its reason and its text."""
 
     condition: str

@@ -9,11 +9,11 @@ to show, and `tonnage.units` reads them where arithmetic is wanted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Offender:
+class Offender(msgspec.Struct, frozen=True):
     """A container, or the pod itself, that used more than it requested."""
 
     name: str
@@ -22,8 +22,7 @@ class Offender:
     is_pod: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLow:
+class NodeLow(msgspec.Struct, frozen=True):
     """Node pressure: the node ran short, and this pod was first in the ranking."""
 
     resource: str
@@ -34,34 +33,30 @@ class NodeLow:
     """Whether offenders are worded as old kubelets did."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyDirOverLimit:
+class EmptyDirOverLimit(msgspec.Struct, frozen=True):
     """A volume grew beyond its own sizeLimit."""
 
     volume: str
     limit: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodOverLimit:
+class PodOverLimit(msgspec.Struct, frozen=True):
     """All local storage of the pod together grew beyond the sum of its containers' limits."""
 
     limit: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerOverLimit:
+class ContainerOverLimit(msgspec.Struct, frozen=True):
     """One container's writable layer and logs grew beyond its limit."""
 
     container: str
     limit: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHadCondition:
+class NodeHadCondition(msgspec.Struct, frozen=True):
     """Not evicted but never let in: the node was under pressure when the pod arrived."""
 
-    conditions: tuple[str, ...] = field(default=())
+    conditions: tuple[str, ...] = msgspec.field(default=())
 
 
 Eviction = NodeLow | EmptyDirOverLimit | PodOverLimit | ContainerOverLimit | NodeHadCondition

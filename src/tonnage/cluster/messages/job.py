@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class Ending(StrEnum):
@@ -34,8 +35,7 @@ TEXT_OF: Mapping[Ending, str] = {
 """The fixed texts; failure and success policies say which rule matched."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExitCodeMatched:
+class ExitCodeMatched(msgspec.Struct, frozen=True):
     """A container's exit code met a rule."""
 
     container: str
@@ -46,8 +46,7 @@ class ExitCodeMatched:
     rule: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionMatched:
+class ConditionMatched(msgspec.Struct, frozen=True):
     """A pod condition met a rule."""
 
     pod: str

@@ -12,15 +12,15 @@ random order. Older servers ended each with a full stop, which the reader accept
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Wall = Literal["minimum", "maximum", "ratio"]
 Side = Literal["request", "limit", "ratio"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LimitBroken:
+class LimitBroken(msgspec.Struct, frozen=True, kw_only=True):
     """One wall of a LimitRange that an object ran into."""
 
     wall: Wall

@@ -16,11 +16,11 @@ ignores.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuotaExceeded:
+class QuotaExceeded(msgspec.Struct, frozen=True, kw_only=True):
     """The object would put these keys above the quota's hard limit."""
 
     quota: str
@@ -33,8 +33,7 @@ class QuotaExceeded:
         return f"exceeded quota: {self.quota}, {', '.join(lists)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MustSpecify:
+class MustSpecify(msgspec.Struct, frozen=True, kw_only=True):
     """Containers leave out a cpu or memory value that the quota counts."""
 
     quota: str
@@ -48,8 +47,7 @@ class MustSpecify:
         return f"failed quota: {self.quota}: must specify {'; '.join(items)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuotaStatusUnknown:
+class QuotaStatusUnknown(msgspec.Struct, frozen=True, kw_only=True):
     """The controller has not counted these keys yet."""
 
     quota: str
@@ -59,8 +57,7 @@ class QuotaStatusUnknown:
         return f"status unknown for quota: {self.quota}, resources: {','.join(sorted(self.resources))}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoCoveringQuota:
+class NoCoveringQuota(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster demands a quota for these keys or scopes and the namespace has none."""
 
     resources: tuple[str, ...] = ()
@@ -72,11 +69,10 @@ class NoCoveringQuota:
         return f"insufficient quota to consume: {','.join(sorted(self.resources))}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NegativeUsage:
+class NegativeUsage(msgspec.Struct, frozen=True, kw_only=True):
     """The object asks for less than nothing."""
 
-    resources: tuple[str, ...] = field(default=())
+    resources: tuple[str, ...] = msgspec.field(default=())
 
     def __str__(self) -> str:
         return f"quota usage is negative for resource(s): {','.join(sorted(self.resources))}"

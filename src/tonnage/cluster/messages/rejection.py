@@ -8,15 +8,15 @@ carries the bare text, `status.message` the same text behind `Pod was rejected: 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.messages.eviction import EVICTED, NodeHadCondition, format_eviction, parse_eviction
 
 PREFIX = "Pod was rejected: "
 
 
-@dataclass(frozen=True, slots=True)
-class OutOf:
+class OutOf(msgspec.Struct, frozen=True):
     """The node has less left than the pod requests; amounts in base units (cpu: thousandths)."""
 
     resource: str
@@ -25,8 +25,7 @@ class OutOf:
     capacity: int
 
 
-@dataclass(frozen=True, slots=True)
-class DevicesUnavailable:
+class DevicesUnavailable(msgspec.Struct, frozen=True):
     """The device plugin has fewer healthy, free devices than asked for."""
 
     resource: str
@@ -34,28 +33,24 @@ class DevicesUnavailable:
     available: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyMismatch:
+class TopologyMismatch(msgspec.Struct, frozen=True):
     """The NUMA policy cannot be met."""
 
     pod_scope: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateFailed:
+class PredicateFailed(msgspec.Struct, frozen=True):
     """A scheduling rule that the kubelet checks again: affinity, node name, ports, NoExecute taints."""
 
     predicate: str
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShuttingDown:
+class ShuttingDown(msgspec.Struct, frozen=True):
     """The node is going away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unexpected:
+class Unexpected(msgspec.Struct, frozen=True):
     """Anything else a kubelet handler answered; the reason and text are kept as they are."""
 
     reason: str

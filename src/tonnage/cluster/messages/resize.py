@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.objects import Container, Pod
 from tonnage.cluster.objects.pod import Resources
@@ -22,8 +23,7 @@ _CANNOT_DECREASE = "cannot decrease memory limits: "
 _UNREADABLE = re.compile(r'unable to read memory usage for pod "[^_"]+_[^("]+\([^)"]*\)"')
 
 
-@dataclass(frozen=True, slots=True)
-class BelowUsage:
+class BelowUsage(msgspec.Struct, frozen=True):
     """A wished limit that is not above what is used now; `container` is None for the pod as a whole."""
 
     limit_bytes: int

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 EVENT_LIMIT = 1024
 CUT = " ..."
@@ -38,8 +39,7 @@ _REMARK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """A reason and how many nodes gave it."""
 
     count: int
@@ -49,8 +49,7 @@ class Counted:
         return f"{self.count} {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class FailedScheduling:
+class FailedScheduling(msgspec.Struct, frozen=True):
     """A FailedScheduling message taken apart. `str` puts it together again."""
 
     nodes: int

@@ -16,9 +16,10 @@ Read in the kubelet's `pkg/kubelet/eviction` (`helpers.go`, `eviction_manager.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
+
+import msgspec
 
 from tonnage.cluster.messages.eviction import NodeLow, Offender, format_eviction
 from tonnage.cluster.node.sparing import is_critical
@@ -54,8 +55,7 @@ class Measured(Enum):
     VOLUMES = "local volumes"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """One signal as last measured."""
 
     available: Quantity

@@ -18,8 +18,9 @@ Read in the kubelet's `qos/policy.go`, `cm/helpers_linux.go` and containerd's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from tonnage.cluster.node.sparing import is_node_critical
 from tonnage.cluster.objects import Container, Pod
@@ -59,8 +60,7 @@ class Victim(StrEnum):
     CHILD = "child"
 
 
-@dataclass(frozen=True, slots=True)
-class Wall:
+class Wall(msgspec.Struct, frozen=True):
     """A memory bound that applies to a container, in bytes."""
 
     domain: Domain

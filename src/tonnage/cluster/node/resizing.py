@@ -13,7 +13,8 @@ Read in `ValidatePodResize`, `plugin/pkg/admission/podresize`, `pkg/kubelet/allo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.admission.faults import forbidden, invalid
 from tonnage.cluster.messages.rejection import format_rejection, rejection_reason
@@ -44,16 +45,14 @@ _RESIZABLE = frozenset({"cpu", "memory"})
 _ONLY_CPU_MEMORY = "only cpu and memory resources are mutable"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeManagers:
+class NodeManagers(msgspec.Struct, frozen=True):
     """Static policies on the node that pin a Guaranteed pod's size."""
 
     static_cpu: bool = False
     static_memory: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True):
     """A size the node will not take now (or ever, when infeasible), in the kubelet's words."""
 
     cause: str

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from tonnage.units import Format, Quantity, parse_quantity, quantity_of
 
@@ -57,8 +58,7 @@ CONDITION_OF: Mapping[str, str] = {
 """The node condition that a starved resource turns on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(msgspec.Struct, frozen=True):
     """A node condition of its own making: the reasons it gives, and the taint that keeps new pods away."""
 
     insufficient: str
@@ -94,8 +94,7 @@ class ThresholdError(ValueError):
     """Not a threshold; the text is the kubelet's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """An absolute quantity, or a fraction of capacity (already rounded to 32 bits)."""
 
     quantity: Quantity | None = None
@@ -108,8 +107,7 @@ class Amount:
         return quantity_of(int(float(capacity.value()) * self.fraction), like=Format.BINARY_SI)
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(msgspec.Struct, frozen=True):
     """Pressure begins when what is available falls below `value`; hard without grace, soft with it."""
 
     signal: Signal

@@ -7,8 +7,6 @@ looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tonnage.cluster.messages.scheduling_reasons import AFFINITY_CONFLICT, NODE_AFFINITY
 from tonnage.cluster.objects import Node, Pod
 from tonnage.cluster.objects.pod import NodeSelector, NodeSelectorTerm
@@ -25,7 +23,6 @@ from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
 PLUGIN = "NodeAffinity"
 
 
-@dataclass(slots=True)
 class NodeAffinity(Rule):
     plugin = PLUGIN
     pod: Pod

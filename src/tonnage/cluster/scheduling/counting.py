@@ -8,7 +8,8 @@ same on every machine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tonnage.units import Quantity
 
@@ -16,8 +17,7 @@ SCALAR_PREFIXES = ("hugepages-", "attachable-volumes-")
 NOT_DEVICES = "requests."
 
 
-@dataclass(slots=True)
-class Vector:
+class Vector(msgspec.Struct):
     """An amount of every resource the scheduler knows. Changed in place; copy before sharing."""
 
     cpu: int = 0
@@ -25,7 +25,7 @@ class Vector:
     memory: int = 0
     storage: int = 0
     """Ephemeral storage, bytes."""
-    scalars: dict[str, int] = field(default_factory=dict)
+    scalars: dict[str, int] = msgspec.field(default_factory=dict)
     """Devices, huge pages: whatever else has a name of its own."""
 
     def add(self, other: Vector) -> None:

@@ -8,7 +8,8 @@ and without that pod.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.scheduling.attracting import PLUGIN as NODE_AFFINITY
 from tonnage.cluster.scheduling.attracting import prepare_node_affinity
@@ -39,8 +40,7 @@ PREPARE: tuple[Prepare, ...] = (
 )
 
 
-@dataclass(slots=True)
-class Cycle:
+class Cycle(msgspec.Struct):
     """The rules prepared for one pod in one cluster."""
 
     asked: PodFacts
@@ -87,8 +87,7 @@ class Cycle:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(msgspec.Struct, frozen=True):
     """What filtering found: the nodes that will do, and why each other one will not."""
 
     feasible: tuple[NodeInfo, ...]

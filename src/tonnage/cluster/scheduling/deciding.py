@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tonnage.cluster.messages.scheduling import NO_CLAIMS, STATE_MISSING, FailedScheduling, counted
 from tonnage.cluster.messages.scheduling_reasons import GATED, NO_NODES, PREEMPTION_NO_HELP, narrowed_away
@@ -28,33 +29,30 @@ from tonnage.cluster.scheduling.scoring import NodeScore, best_of, nodes_to_find
 from tonnage.cluster.scheduling.view import ClusterView
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(msgspec.Struct, frozen=True):
     """The pod fits; `best` are the nodes it may go to with equal right."""
 
     best: frozenset[str]
     feasible: tuple[str, ...]
-    scores: Mapping[str, NodeScore] = field(default_factory=dict)
+    scores: Mapping[str, NodeScore] = msgspec.field(default_factory=dict)
     """Empty where there was nothing to choose."""
     sampled: bool = False
     """So many nodes fit that the scheduler would score only a part of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
+class Unschedulable(msgspec.Struct, frozen=True):
     """No node will do. `message` is what the condition says, `preemption` what could be done about it."""
 
     message: str
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    reasons: Mapping[str, int] = msgspec.field(default_factory=dict)
+    refused: Mapping[str, Refusal] = msgspec.field(default_factory=dict)
     """By node, for the nodes that were looked at."""
     stopped: Stopped | None = None
     """Set where no node was looked at."""
     preemption: Preemption | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(msgspec.Struct, frozen=True):
     """The pod is not in the queue: someone holds its gates."""
 
     gates: tuple[str, ...]

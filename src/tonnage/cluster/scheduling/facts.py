@@ -8,9 +8,10 @@ computed when the pod enters the view and shared by every copy of it.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from tonnage.cluster.objects import LabelSelector, Pod, SelectorRequirement
 from tonnage.cluster.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
@@ -37,8 +38,7 @@ class HostPort(NamedTuple):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """One pod (anti-)affinity term: pods it means, and the label of nodes within which it counts them."""
 
     topology_key: str
@@ -52,14 +52,12 @@ class Term:
         ) and self.selector.matches(labels)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(msgspec.Struct, frozen=True):
     term: Term
     weight: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PodFacts:
+class PodFacts(msgspec.Struct, frozen=True, eq=False):
     """A pod with everything the rules ask of it."""
 
     pod: Pod

@@ -7,7 +7,7 @@ one larger than what is free can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cluster.messages.scheduling_reasons import INSUFFICIENT, PORTS_TAKEN, TOO_MANY_PODS
 from tonnage.cluster.scheduling.counting import Vector
@@ -17,8 +17,7 @@ from tonnage.cluster.scheduling.rule import Rule
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(msgspec.Struct, frozen=True):
     """One resource the node cannot give, in the scheduler's units."""
 
     resource: str
@@ -65,7 +64,6 @@ def port_is_taken(wanted: HostPort, info: NodeInfo) -> bool:
     )
 
 
-@dataclass(slots=True)
 class NodePorts(Rule):
     plugin = "NodePorts"
     wanted: tuple[HostPort, ...]
@@ -76,7 +74,6 @@ class NodePorts(Rule):
         return None
 
 
-@dataclass(slots=True)
 class NodeResourcesFit(Rule):
     plugin = "NodeResourcesFit"
     wanted: Vector

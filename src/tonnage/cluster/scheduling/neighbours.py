@@ -8,7 +8,8 @@ a group whose members seek each other may place its first one anywhere the label
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec.structs import replace
 
 from tonnage.cluster.messages.scheduling_reasons import OTHERS_ANTI_AFFINITY, POD_AFFINITY, POD_ANTI_AFFINITY
 from tonnage.cluster.scheduling.facts import PodFacts, Term, WeightedTerm
@@ -24,7 +25,6 @@ Counts = dict[tuple[str, str], int]
 """How many matches there are at a label key and value."""
 
 
-@dataclass(slots=True)
 class InterPodAffinity(Rule):
     plugin = PLUGIN
     asked: PodFacts

@@ -17,8 +17,9 @@ seen enough (`candidates_to_find`), one of them without a broken budget. The cho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, permutations, product
+
+import msgspec
 
 from tonnage.cluster.messages.scheduling_reasons import NEVER_PREEMPTS, NO_VICTIMS, VICTIMS_STILL_LEAVING
 from tonnage.cluster.objects import PodDisruptionBudget
@@ -35,8 +36,7 @@ FEWEST_CANDIDATES = 100
 LIFT = 2**31  # makes every priority positive, so that fewer victims beat more of a negative priority
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One node and the pods that would be killed there."""
 
     node: str
@@ -46,22 +46,19 @@ class Choice:
     """Victims whose disruption budget does not allow it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotEligible:
+class NotEligible(msgspec.Struct, frozen=True):
     """The pod may not preempt; the reason is Kubernetes' own."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoCandidate:
+class NoCandidate(msgspec.Struct, frozen=True):
     """No node can be freed; why, for those that were tried."""
 
     refused: dict[str, Refusal]
 
 
-@dataclass(frozen=True, slots=True)
-class Preempts:
+class Preempts(msgspec.Struct, frozen=True):
     """The choices that are equally good; Kubernetes takes one of them."""
 
     choices: tuple[Choice, ...]

@@ -8,11 +8,10 @@ search for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why one node was refused: the first plugin that said no, with everything it said."""
 
     plugin: str
@@ -21,8 +20,7 @@ class Refusal:
     """Whether removing pods from the node might help; only then is preemption tried there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(msgspec.Struct, frozen=True):
     """Why the pod was refused before any node was looked at (a PreFilter failure)."""
 
     plugin: str

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+import msgspec
+
 from tonnage.cluster.scheduling.facts import PodFacts
 from tonnage.cluster.scheduling.refusing import Refusal, Stopped
 from tonnage.cluster.scheduling.view import ClusterView, NodeInfo
 
 
-class Rule:
+class Rule(msgspec.Struct):
     """One filter plugin, ready for one pod. By default it holds no sums to update or copy."""
 
     plugin: ClassVar[str]

@@ -12,7 +12,8 @@ choice may be the best of a part of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.objects import Pod
 from tonnage.cluster.scheduling.attracting import preferred_weight
@@ -33,8 +34,7 @@ Scores = dict[str, int]
 ScorePlugin = Callable[[PodFacts, ClusterView, Sequence[NodeInfo]], Scores | None]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScore:
+class NodeScore(msgspec.Struct, frozen=True):
     """A node's weighted total and what each plugin gave it (before weights)."""
 
     total: int

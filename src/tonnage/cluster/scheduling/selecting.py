@@ -9,7 +9,8 @@ AND of lines, and a term without lines matches nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from tonnage.cluster.objects import LabelSelector, Node, Pod, SelectorRequirement
 from tonnage.cluster.objects.pod import NodeSelector, NodeSelectorTerm
@@ -17,8 +18,7 @@ from tonnage.cluster.objects.pod import NodeSelector, NodeSelectorTerm
 Labels = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """A label selector made ready: `requirements` must all hold; `nothing` matches never."""
 
     requirements: tuple[SelectorRequirement, ...] = ()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -43,8 +42,7 @@ SYSTEM_DEFAULTS = (
 MAX_SCORE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True):
     """One spread constraint, ready to count with."""
 
     max_skew: int
@@ -84,7 +82,6 @@ def matching_pods(info: NodeInfo, selector: Selector, namespace: str) -> int:
     )
 
 
-@dataclass(slots=True)
 class TopologySpreadRule(Rule):
     plugin = PLUGIN
     asked: PodFacts

@@ -7,7 +7,6 @@ node at hand.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tonnage.cluster.messages.scheduling_reasons import OTHER_NODE_NAME, UNSCHEDULABLE, UNTOLERATED_TAINT
 from tonnage.cluster.objects import Node, Pod, Taint, Toleration
@@ -54,7 +53,6 @@ def discouraging_taints(pod: Pod, node: Node) -> int:
     return sum(taint.effect == DISCOURAGING and not tolerated(asked, taint) for taint in node.spec.taints)
 
 
-@dataclass(slots=True)
 class NodeUnschedulable(Rule):
     plugin = "NodeUnschedulable"
     comes_anyway: bool
@@ -65,7 +63,6 @@ class NodeUnschedulable(Rule):
         return None
 
 
-@dataclass(slots=True)
 class NodeName(Rule):
     plugin = "NodeName"
     wanted: str
@@ -74,7 +71,6 @@ class NodeName(Rule):
         return None if info.name == self.wanted else Refusal(self.plugin, (OTHER_NODE_NAME,))
 
 
-@dataclass(slots=True)
 class TaintToleration(Rule):
     plugin = "TaintToleration"
     pod: Pod

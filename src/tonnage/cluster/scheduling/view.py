@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tonnage.cluster.objects import (
     Namespace,
@@ -34,20 +35,19 @@ if TYPE_CHECKING:
     from tonnage.cluster.snapshot import Snapshot
 
 
-@dataclass(slots=True)
-class NodeInfo:
+class NodeInfo(msgspec.Struct):
     """One node, the pods on it and their sums."""
 
     node: Node
     allocatable: Vector
     allowed_pods: int
-    requested: Vector = field(default_factory=Vector)
+    requested: Vector = msgspec.field(default_factory=Vector)
     scoring_cpu: int = 0
     scoring_memory: int = 0
-    pods: dict[str, PodFacts] = field(default_factory=dict)
-    sociable: dict[str, PodFacts] = field(default_factory=dict)
+    pods: dict[str, PodFacts] = msgspec.field(default_factory=dict)
+    sociable: dict[str, PodFacts] = msgspec.field(default_factory=dict)
     """Those with affinity terms of their own: few, and the only ones that have a say about others."""
-    ports: Counter[HostPort] = field(default_factory=Counter)
+    ports: Counter[HostPort] = msgspec.field(default_factory=Counter)
 
     @classmethod
     def of(cls, node: Node) -> NodeInfo:
@@ -98,15 +98,14 @@ class NodeInfo:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True):
     """Claims, volumes and classes by name, and what drivers say about themselves."""
 
-    claims: Mapping[tuple[str, str], PersistentVolumeClaim] = field(default_factory=dict)
-    volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
-    classes: Mapping[str, StorageClass] = field(default_factory=dict)
-    csi_nodes: Mapping[str, CsiNode] = field(default_factory=dict)
-    csi_drivers: Mapping[str, CsiDriver] = field(default_factory=dict)
+    claims: Mapping[tuple[str, str], PersistentVolumeClaim] = msgspec.field(default_factory=dict)
+    volumes: Mapping[str, PersistentVolume] = msgspec.field(default_factory=dict)
+    classes: Mapping[str, StorageClass] = msgspec.field(default_factory=dict)
+    csi_nodes: Mapping[str, CsiNode] = msgspec.field(default_factory=dict)
+    csi_drivers: Mapping[str, CsiDriver] = msgspec.field(default_factory=dict)
     capacities: tuple[CsiStorageCapacity, ...] = ()
 
     @classmethod
@@ -130,8 +129,7 @@ class Storage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Owners:
+class Owners(msgspec.Struct, frozen=True):
     """Services and sets: their pods are spread by default even when they do not ask for it."""
 
     services: tuple[Loose, ...] = ()
@@ -139,12 +137,11 @@ class Owners:
     stateful_sets: tuple[Loose, ...] = ()
 
 
-@dataclass(slots=True)
-class HeldImage:
+class HeldImage(msgspec.Struct):
     """An image somewhere in the cluster: its size as first heard, and who holds it."""
 
     size: int
-    nodes: set[str] = field(default_factory=set)
+    nodes: set[str] = msgspec.field(default_factory=set)
 
 
 class ClusterView:

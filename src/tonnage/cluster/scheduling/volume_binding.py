@@ -8,7 +8,6 @@ an `Immediate` class must be bound before the scheduler looks at any node.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tonnage.cluster.messages.scheduling_reasons import (
     NO_VOLUME_TO_BIND,
@@ -47,7 +46,6 @@ TOPOLOGY_LABELS = (OLD_ZONE, OLD_REGION, NEW_ZONE, NEW_REGION)
 RENAMED = {OLD_ZONE: NEW_ZONE, OLD_REGION: NEW_REGION}
 
 
-@dataclass(slots=True)
 class VolumeBinding(Rule):
     plugin = BINDING
     bound: tuple[PersistentVolumeClaim, ...]
@@ -174,7 +172,6 @@ def _enough_capacity(
     return False
 
 
-@dataclass(slots=True)
 class VolumeZone(Rule):
     plugin = ZONE
     zones: tuple[tuple[str, frozenset[str]], ...]

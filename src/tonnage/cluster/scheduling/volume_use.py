@@ -8,8 +8,6 @@ here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tonnage.cluster.messages.scheduling_reasons import CLAIM_IN_USE, DISK_TAKEN, TOO_MANY_VOLUMES
 from tonnage.cluster.objects import Pod, Volume
 from tonnage.cluster.scheduling.claims import claim_class, claim_names, not_found
@@ -22,7 +20,6 @@ RESTRICTIONS = "VolumeRestrictions"
 LIMITS = "NodeVolumeLimits"
 
 
-@dataclass(slots=True)
 class VolumeRestrictions(Rule):
     plugin = RESTRICTIONS
     disks: tuple[Volume, ...]
@@ -83,7 +80,6 @@ def _is_inline_disk(volume: Volume) -> bool:
     return bool(volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.rbd or volume.iscsi)
 
 
-@dataclass(slots=True)
 class NodeVolumeLimits(Rule):
     plugin = LIMITS
     pod: Pod

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from difflib import get_close_matches
+
+from msgspec.structs import replace
 
 from tonnage.cluster.gpus import GpuType, find_gpu, nearest_gpus
 from tonnage.cluster.objects.node import Taint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.cluster.gpus import GpuType, MigProfile
 from tonnage.cluster.objects.node import Taint
@@ -11,8 +11,7 @@ GPU_TAINT = Taint(key="nvidia.com/gpu", value="present", effect="NoSchedule")
 """What GPU operators and clouds put on GPU nodes, so that pods without GPUs stay off them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MigCut:
+class MigCut(msgspec.Struct, frozen=True):
     """How each GPU of a node is cut: profiles with how many of each."""
 
     parts: tuple[tuple[MigProfile, int], ...]
@@ -20,8 +19,7 @@ class MigCut:
     """All parts alike and offered as `nvidia.com/gpu`; otherwise each profile is a resource of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeShape:
+class NodeShape(msgspec.Struct, frozen=True, kw_only=True):
     """What one node has. Bytes are bytes, cpu is in cores."""
 
     name: str

@@ -51,6 +51,16 @@ DISTINCT = 2
 BUILD, FORWARD, BACKWARD, OPTIMIZER_PHASE, OTHER = range(5)
 
 
+class Weights(msgspec.Struct):
+    """What a rank's part of the model consists of."""
+
+    sizes: dict[str, Shape]
+    adapters: dict[str, Shape]
+    total: int
+    trained: int
+    sharing: Sharing
+
+
 class Run(msgspec.Struct):
     """A step that was run on paper."""
 
@@ -91,6 +101,12 @@ def trace_of(run: Run, recipe: Recipe, gpu: str, steps: int = 2) -> Trace:
 def remembered_run(shape: ModelShape, recipe: Recipe) -> Run:
     """The same run for memory and for time."""
     return run_steps(shape, recipe)
+
+
+@lru_cache(maxsize=256)
+def working_bytes(shape: ModelShape, recipe: Recipe) -> int:
+    """What a rank holds of the others' for as long as it works on it."""
+    return _weights_of(local_shape(shape, recipe), recipe).sharing.working_bytes
 
 
 def run_steps(
@@ -219,11 +235,8 @@ def _built(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
     machine = Machine(adds_in_place=adds_in_place)
     machine.tape.mark("build")
     dtype = PARAMETER_DTYPE[recipe.precision]
-    sizes = dict(family_of(local).weights(local, recipe.parallel.tensor))
-    adapters = _adapters(local, sizes, recipe.lora_rank)
-    counts = {name: count(size) for name, size in sizes.items()}
-    trained = sum(count(size) for size in adapters.values()) if adapters else sum(counts.values())
-    sharing = sharing_of(recipe, counts, BYTES[dtype], trained)
+    weights = _weights_of(local, recipe)
+    sizes, adapters, sharing = weights.sizes, weights.adapters, weights.sharing
     machine.gradient_ranks, machine.reduces = sharing.gradients, sharing.reduces
     program = Program(machine, local, recipe.attention, recipe.checkpointing, tensor=recipe.parallel.tensor)
     program.gathers = BYTES[dtype] if sharing.weights > 1 else 0
@@ -235,8 +248,18 @@ def _built(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
                 program.weights[name + end] = machine.parameter(
                     adapters[name + end], dtype, name + end, ranks=ranks
                 )
-    total = sum(counts.values()) + sum(count(size) for size in adapters.values())
-    return Run(machine, program, sharing, total, trained, dtype, _rows(local, recipe))
+    return Run(machine, program, sharing, weights.total, weights.trained, dtype, _rows(local, recipe))
+
+
+def _weights_of(local: ModelShape, recipe: Recipe) -> Weights:
+    """Sizes by name, and how ranks share them."""
+    sizes = dict(family_of(local).weights(local, recipe.parallel.tensor))
+    adapters = _adapters(local, sizes, recipe.lora_rank)
+    counts = {name: count(size) for name, size in sizes.items()}
+    added = sum(count(size) for size in adapters.values())
+    trained = added if adapters else sum(counts.values())
+    sharing = sharing_of(recipe, counts, BYTES[PARAMETER_DTYPE[recipe.precision]], trained)
+    return Weights(sizes, adapters, sum(counts.values()) + added, trained, sharing)
 
 
 def _rows(shape: ModelShape, recipe: Recipe) -> int:

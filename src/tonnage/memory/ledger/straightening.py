@@ -2,7 +2,9 @@
 
 What a step holds is, moment by moment, a straight line in the number of layers and in the micro-batch. So four
 small steps (two depths, two batches) are worked out in full once and remembered, and every other depth and batch
-of the same recipe is read off between them. A solver asks this way; the answer it chooses is worked out in full.
+of the same recipe is read off between them. What ranks hold for one another is no such line (two whole blocks, the
+largest of which may be an embedding; one bucket): it is reckoned for the model itself. A solver asks this way; the
+answer it chooses is worked out in full.
 
 How the allocator's luck falls out is no straight line: it is taken from the family instead, as the middle of what
 the measured steps showed between allocated memory and the smallest limit.
@@ -18,6 +20,7 @@ from msgspec.structs import replace
 from tonnage.cluster.gpus import GpuType, find_gpu
 from tonnage.memory.estimate import Estimate, Part, PhasePeak
 from tonnage.memory.ledger.guarding import guard_for_shape
+from tonnage.memory.ledger.stepping import working_bytes
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.shape import ModelShape
 
@@ -38,6 +41,9 @@ formats, micro-batches 1 to 16), whose shares have a median of 0.04 and 0.06 and
 PACKED = 0.01
 """The same where the optimizer's step is the peak: whole lists of tensors leave few holes."""
 
+SHARING = "sharing"
+"""The part that ranks hold for one another."""
+
 Full = Callable[[ModelShape, Recipe, GpuType], Estimate]
 Weights = tuple[float, float, float, float]
 
@@ -52,8 +58,7 @@ def straight_estimate(shape: ModelShape, recipe: Recipe, gpu: GpuType, full: Ful
         gpu.name,
         full,
     )
-    weights = _weights(shape, recipe)
-    phases = _phases(corners, weights)
+    phases = _phases(corners, _weights(shape, recipe), working_bytes(shape, recipe))
     highest = max(phases, key=lambda phase: phase.peak_allocated)
     allocated = highest.peak_allocated
     holes = PACKED if highest.name == "optimizer" else FRAGMENTED[shape.family]
@@ -102,7 +107,7 @@ def _mix(values: list[int], weights: Weights) -> int:
     return max(0, round(sum(value * weight for value, weight in zip(values, weights, strict=True))))
 
 
-def _phases(corners: tuple[Estimate, ...], weights: Weights) -> tuple[PhasePeak, ...]:
+def _phases(corners: tuple[Estimate, ...], weights: Weights, shared: int) -> tuple[PhasePeak, ...]:
     by_name = [{phase.name: phase for phase in corner.phases} for corner in corners]
     phases = []
     for name in by_name[0]:
@@ -112,7 +117,7 @@ def _phases(corners: tuple[Estimate, ...], weights: Weights) -> tuple[PhasePeak,
         parts = [
             Part(part, size)
             for part in dict.fromkeys(key for one in held for key in one)
-            if (size := _mix([one.get(part, 0) for one in held], weights))
+            if (size := shared if part == SHARING else _mix([one.get(part, 0) for one in held], weights))
         ]
         phases.append(PhasePeak(name, sum(part.bytes for part in parts), tuple(parts)))
     return tuple(phases)

@@ -15,8 +15,10 @@ less so, which makes the figure an upper bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType, MigProfile
@@ -26,8 +28,7 @@ from tonnage.cost.price import Price
 SLICE_LOSS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class PartAnswer:
+class PartAnswer(msgspec.Struct, frozen=True):
     """One way to give a run part of a GPU."""
 
     how: Literal["slice", "shared", "whole"]
@@ -49,8 +50,7 @@ class PartAnswer:
     """Nodes that offer it; None where no cluster was looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnOffer:
+class OnOffer(msgspec.Struct, frozen=True):
     """What a cluster offers of one GPU type: nodes with whole ones, and parts by kind with nodes and price."""
 
     gpu: GpuType

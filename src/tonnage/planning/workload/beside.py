@@ -8,7 +8,6 @@ decide nothing here (Service, ConfigMap, Secret, NetworkPolicy, ...) are read pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -47,8 +46,7 @@ class _Named(Protocol):
     def metadata(self) -> Meta: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(msgspec.Struct, frozen=True):
     """Objects of a file, and those that Kubernetes could not read."""
 
     claims: tuple[PersistentVolumeClaim, ...] = ()
@@ -57,7 +55,7 @@ class Beside:
     priority_classes: tuple[PriorityClass, ...] = ()
     limit_ranges: tuple[LimitRange, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
-    mistakes: tuple[Mistake, ...] = field(default=(), compare=False)
+    mistakes: tuple[Mistake, ...] = ()
 
     def __bool__(self) -> bool:
         return any(

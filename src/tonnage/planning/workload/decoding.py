@@ -6,10 +6,10 @@ so, and are read as the API server would.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.announcing import is_gpu
 from tonnage.cluster.gpu_labels import GKE as GKE_LABEL
@@ -35,8 +35,7 @@ class Unreadable(Exception):  # noqa: N818 - it is an answer about a manifest
     """A pod template that does not fit Kubernetes' shape; the text says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trainer:
+class Trainer(msgspec.Struct, frozen=True):
     """The container that trains, in the parts slim pods do not keep."""
 
     name: str

@@ -18,9 +18,11 @@ means one *node*, not one pod.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tonnage.spec.literals import Place
@@ -42,8 +44,7 @@ class DiesWith(Enum):
         return self is DiesWith.NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Durability:
+class Durability(msgspec.Struct, frozen=True):
     """How long bytes at a place last, and why."""
 
     place: str

@@ -7,16 +7,16 @@ written there, or that the controller of that kind would not fill in by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.planning.workload.merging import merged
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
-@dataclass(slots=True)
-class RoleShape:
+class RoleShape(msgspec.Struct):
     """Pods of one role as they are written."""
 
     name: str
@@ -27,8 +27,7 @@ class RoleShape:
     command decides."""
 
 
-@dataclass(slots=True)
-class Shape:
+class Shape(msgspec.Struct):
     """What a manifest makes."""
 
     roles: list[RoleShape]
@@ -36,8 +35,8 @@ class Shape:
     deadline_seconds: int | None = None
     retries: int | None = None
     is_suspended: bool = False
-    unknown: list[tuple[str, str]] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    unknown: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    remarks: list[str] = msgspec.field(default_factory=list)
 
 
 def shape_of(manifest: dict[str, Any]) -> Shape | None:

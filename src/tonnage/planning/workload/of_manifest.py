@@ -8,8 +8,10 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.planning.workload.decoding import Unreadable, gpus_of, pod_of, trainer_of
 from tonnage.planning.workload.kinds import QUEUE_LABEL, RoleShape, Shape, shape_of
@@ -27,8 +29,7 @@ CODE = "DOC-070"
 _NO_POD = "no pod can be read"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(msgspec.Struct, frozen=True):
     """The training workloads of a file, or the mistakes that say why there are none."""
 
     workloads: tuple[Workload, ...]

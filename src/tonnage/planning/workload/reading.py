@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tonnage.cluster.snapshot import Snapshot, by_name
 from tonnage.errors import DocumentError

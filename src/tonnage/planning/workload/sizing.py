@@ -11,7 +11,7 @@ the answer says its formula:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.pod import CheckpointWish, LoaderWish, PodWish
@@ -34,8 +34,7 @@ _OFFLOADED_WEIGHTS = 2
 """Bytes for every parameter, trained or not, where the weights themselves are offloaded too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelBytes:
+class ModelBytes(msgspec.Struct, frozen=True):
     """A whole model, over all ranks: its parameters and what the optimizer keeps for them."""
 
     parameters: int

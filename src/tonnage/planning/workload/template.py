@@ -12,8 +12,9 @@ discovery and of every cloud we know; with one, those its nodes really carry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from tonnage.cluster.gpu_labels import PRODUCT as PRODUCT_LABEL
 from tonnage.cluster.gpus import GPU_TYPES, GpuType, find_gpu
@@ -36,8 +37,7 @@ _NOMINAL = 0.925, 1.075
 Terms = list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLabels:
+class NodeLabels(msgspec.Struct, frozen=True):
     """The labels by which nodes are told apart; `None` means: as GPU feature discovery would write them."""
 
     gpu: Sequence[Terms] | None = None

@@ -10,8 +10,10 @@ can be asked about them directly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from tonnage.cluster.objects import Pod
 from tonnage.planning.workload.durability import Durability
@@ -26,8 +28,7 @@ UNBOUNDED = 2**60
 """Bytes of a memory volume that nothing but the node limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class GpuWish:
+class GpuWish(msgspec.Struct, frozen=True):
     """The GPUs one pod asks for."""
 
     milli: int = 0
@@ -50,8 +51,7 @@ class GpuWish:
         return self.milli % 1000 != 0
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True):
     """Where a volume appears in the training container, and how long what is written there lasts."""
 
     path: str
@@ -60,8 +60,7 @@ class Mount:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class Role(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that are alike: all nodes of a Run, the workers of a PyTorchJob, one replicated job of a JobSet."""
 
     name: str
@@ -81,8 +80,7 @@ class Role:
     """Name of the container that trains."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointTarget:
+class CheckpointTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Where progress is kept and how often."""
 
     durability: Durability
@@ -95,16 +93,14 @@ class CheckpointTarget:
     """What says that checkpoints go there: the document's field, or the flag of a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """Something planning would like to know and this workload does not say."""
 
     what: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """One training run to plan for."""
 
     kind: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from tonnage.spec.adopting.pods import take_pod
@@ -31,8 +31,7 @@ _ORDER = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Adopted:
+class Adopted(msgspec.Struct, frozen=True):
     """The Runs for a file's manifests, as commented YAML; or the mistakes that say why there are none."""
 
     text: str

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import msgspec
 
 Kind = TypeVar("Kind")
 
 
-@dataclass
-class Notes:
+class Notes(msgspec.Struct):
     """What the reader should know afterwards."""
 
-    lost: list[str] = field(default_factory=list)
+    lost: list[str] = msgspec.field(default_factory=list)
     """Parts of the manifest that a Run does not carry."""
-    truths: list[str] = field(default_factory=list)
+    truths: list[str] = msgspec.field(default_factory=list)
     """What Kubernetes refuses, or does differently from what the manifest seems to say."""
-    hints: list[str] = field(default_factory=list)
+    hints: list[str] = msgspec.field(default_factory=list)
     """Lines the author may want to add."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tonnage.spec.adopting.taking import Notes, take, take_list, take_mapping
 
@@ -14,14 +15,13 @@ SSH_FOLDER = "/root/.ssh"
 _NOISE = ("status", "apiVersion", "kind", "metadata")
 
 
-@dataclass
-class Workload:
+class Workload(msgspec.Struct):
     """A pod to run, how many of it, and what the object around it says."""
 
     template: dict[str, Any]
     """`metadata` and `spec` of the pod."""
     nodes: int = 1
-    run: dict[str, Any] = field(default_factory=dict)
+    run: dict[str, Any] = msgspec.field(default_factory=dict)
     """Fields of the Run that the object around the pod decides."""
     restarts: bool = True
     """Whether a restartPolicy that Kubernetes would refuse matters here."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from tonnage.spec.mistakes import Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Remark:
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
     """A contradiction (it must be mended) or, when mild, something worth a look."""
 
     code: str
