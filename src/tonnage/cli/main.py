@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "tonnage.cli.runs:resume",
         "Go on with a run that was stopped, suspended or failed, from its newest checkpoint.",
     ),
+    "forecast": (
+        "tonnage.cli.forecast:forecast",
+        "Say whether memory leaks, and when it reaches its limit.",
+    ),
     "snapshot": ("tonnage.cli.snapshot:snapshot", "Show or save everything a cluster knows at this instant."),
     "doctor": ("tonnage.cli.doctor:doctor", "Say what a cluster can do for you, and why not."),
     "sandbox": ("tonnage.cli.sandbox:sandbox", "Run a real Kubernetes with GPU nodes on this machine."),

@@ -60,13 +60,18 @@ def theil_sen(series: Sequence[Point]) -> float:
     >>> theil_sen(line), theil_sen([*line, Point(9, 1000)])
     (2.0, 2.0)
     """
-    slopes = [
+    slopes = slopes_between(series)
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def slopes_between(series: Sequence[Point]) -> list[float]:
+    """The slope between each pair of points."""
+    return [
         (later.bytes - earlier.bytes) / (later.seconds - earlier.seconds)
         for position, earlier in enumerate(series)
         for later in series[position + 1 :]
         if later.seconds > earlier.seconds
     ]
-    return statistics.median(slopes) if slopes else 0.0
 
 
 def mann_kendall_z(values: Sequence[float]) -> float:

@@ -96,7 +96,7 @@ def scene_of(view: EstimateView) -> Scene:
     samples = view.estimate.samples
     columns = _columns(samples, RIGHT - LEFT)
     highest = max((max(sample.allocated, sample.reserved) for sample in samples), default=GIB)
-    scale = _Scale(highest)
+    scale = Scale(highest)
     areas = _areas(columns, scale)
     curve = tuple(scale.y(sample.reserved) for sample in columns)
     bands, phase_texts = _phases(columns)
@@ -106,7 +106,7 @@ def scene_of(view: EstimateView) -> Scene:
     return Scene(lines, areas, curve, legend_boxes, texts)
 
 
-class _Scale:
+class Scale:
     """Bytes to rows, and the ticks beside them."""
 
     def __init__(self, highest: int) -> None:
@@ -148,7 +148,7 @@ def _columns(samples: Sequence[Sample], count: int) -> list[Sample]:
     return found
 
 
-def _areas(columns: Sequence[Sample], scale: _Scale) -> tuple[Area, ...]:
+def _areas(columns: Sequence[Sample], scale: Scale) -> tuple[Area, ...]:
     """The layers, from the bottom up; a category that is never held has none."""
     below = [0] * len(columns)
     areas = []
@@ -227,7 +227,7 @@ def _legend(view: EstimateView, names: Sequence[str]) -> tuple[tuple[Box, ...], 
     return tuple(boxes), texts
 
 
-def _peak(view: EstimateView, columns: Sequence[Sample], scale: _Scale) -> list[Text]:
+def _peak(view: EstimateView, columns: Sequence[Sample], scale: Scale) -> list[Text]:
     """Where the peak is, in words."""
     place = view.estimate.peak
     if not columns or place is None:
