@@ -9,6 +9,6 @@ Seconds and bytes. What a leak is and what only looks like one is decided here, 
 
 from tonnage.memory.series.growing import Growth, growth_of
 from tonnage.memory.series.points import Point, peak, troughs
-from tonnage.memory.series.reaching import seconds_to
+from tonnage.memory.series.reaching import Reach, reach_of, seconds_to
 
-__all__ = ["Growth", "Point", "growth_of", "peak", "seconds_to", "troughs"]
+__all__ = ["Growth", "Point", "Reach", "growth_of", "peak", "reach_of", "seconds_to", "troughs"]
