@@ -1,13 +1,14 @@
 """What the agent answers on its port: the newest record, the newest samples, and all of it as metrics.
 
-The loop leaves here what it wrote down last; the server's threads read that and nothing else.
+The loop leaves here what it wrote down last; the server's threads read that and nothing else. One thing can be asked
+for: a checkpoint.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tonnage_agent.record import Record
 from tonnage_agent.settings import Settings
@@ -19,8 +20,10 @@ KEPT_SAMPLES = 120
 class Answers:
     """The newest of everything, for whoever asks."""
 
-    def __init__(self, settings: Settings, wall: Wall | None, begun: float) -> None:
-        self._settings, self._wall, self._begun = settings, wall, begun
+    def __init__(
+        self, settings: Settings, wall: Wall | None, begun: float, ask_save: Callable[[], None]
+    ) -> None:
+        self._settings, self._wall, self._begun, self._ask_save = settings, wall, begun, ask_save
         self._newest: tuple[Record, Mapping[str, object]] = (Record(), {})
         self._samples: deque[str] = deque(maxlen=KEPT_SAMPLES)
 
@@ -37,7 +40,12 @@ class Answers:
         from tonnage_agent.serving import Server
 
         try:
-            Server(port, self.metrics, {"/record": self.record, "/samples": self.samples})
+            Server(
+                port,
+                self.metrics,
+                {"/record": self.record, "/samples": self.samples},
+                {"/save": self._ask_save},
+            )
         except OSError as error:
             return f"no metrics on port {port}: {error.strerror}"
         return ""

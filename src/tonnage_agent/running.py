@@ -19,6 +19,7 @@ from contextlib import suppress
 
 from tonnage_agent import contract
 from tonnage_agent.answering import Answers
+from tonnage_agent.asked import Asked
 from tonnage_agent.blackbox.box import BlackBox
 from tonnage_agent.blackbox.earlier import seconds_before
 from tonnage_agent.channels import Channels
@@ -72,7 +73,8 @@ class Wrapped:
             begun, settings.deadline_from(begun), settings.budget, settings.spent, settings.price_per_hour
         )
         self._walls = WallWatch(wall, settings.grace_seconds) if wall is not None else None
-        self._answers = Answers(settings, wall, begun)
+        self._asked = Asked(settings.asked)
+        self._answers = Answers(settings, wall, begun, self._asked.ask_save)
         self._least_seconds = LEAST_SECONDS if settings.probe_steps is None else PROBE_LEAST_SECONDS
         self._pid = 0
         self._status: int | None = None
@@ -192,7 +194,8 @@ class Wrapped:
     def _tick(self) -> None:
         self._reap()
         sample = self._take()
-        memory, limit = self._facts.memory, self._settings.memory_limit
+        self._hear_wishes()
+        memory, limit = self._facts.memory, self._senses.memory_limit
         needed = memory.last.needed_bytes if memory.last else 0
         hurry = limit is not None or memory.is_near_limit or needed > _GROWN * self._looked_at
         is_fresh = self._senses.look_at_processes(self._pid, self._facts.told.rank_pids.values(), hurry=hurry)
@@ -201,6 +204,16 @@ class Wrapped:
         if is_fresh and limit is not None:
             self._hold_memory(limit)
         self._hold_walls()
+
+    def _hear_wishes(self) -> None:
+        """What whoever keeps the run alive asks for: a checkpoint, a higher limit where no kernel holds it."""
+        self._asked.look()
+        if self._senses.memory_limit is not None and self._asked.memory_limit is not None:
+            self._senses.memory_limit = self._asked.memory_limit
+        save_seconds = self._facts.told.checkpoint.get("seconds")
+        if self._kill_at is None and self._asked.save_is_due(time.monotonic(), save_seconds):
+            say("asked for a checkpoint")
+            self._channels.control.ask_save()
 
     def _take(self) -> Sample | None:
         self._taken_at = time.monotonic()

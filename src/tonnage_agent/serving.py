@@ -3,7 +3,8 @@ keeps the run alive (through the API server's proxy, so that no volume need be s
 
 `http.server` would do, and cost five more megabytes of other people's memory (it brings the mail and TLS packages), so
 the little of HTTP that a scraper speaks is spoken here: one request a connection, its head at most 8 KiB and two
-seconds, at most four connections at a time. It answers questions and changes nothing.
+seconds, at most four connections at a time. It answers questions; the one thing it can be asked to do is to pass on a
+wish for a checkpoint (`POST /save`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ HEAD_BYTES = 8192
 SECONDS = 2.0
 _REASONS = {
     200: "OK",
+    202: "Accepted",
     400: "Bad Request",
     404: "Not Found",
     405: "Method Not Allowed",
@@ -31,9 +33,14 @@ class Server:
     """Listens from its making on, until `close`."""
 
     def __init__(
-        self, port: int, metrics: Callable[[], str], more: Mapping[str, Callable[[], str]] | None = None
+        self,
+        port: int,
+        metrics: Callable[[], str],
+        more: Mapping[str, Callable[[], str]] | None = None,
+        wishes: Mapping[str, Callable[[], None]] | None = None,
     ) -> None:
-        """Raises OSError where the port cannot be had; `more` are further paths, answered with JSON."""
+        """Raises OSError where the port cannot be had; `more` are further pages (JSON), `wishes` take a POST."""
+        self._wishes = dict(wishes or {})
         self._pages = {"/metrics": (CONTENT_TYPE, metrics)}
         self._pages.update({path: ("application/json", page) for path, page in (more or {}).items()})
         self._listening = _listen(port)
@@ -73,6 +80,9 @@ class Server:
     def _answer(self, method: str, path: str) -> tuple[int, str, bytes]:
         if not method:
             return 400, "text/plain", b"not understood\n"
+        if method == "POST" and path in self._wishes:
+            self._wishes[path]()
+            return 202, "text/plain", b"asked\n"
         if method not in ("GET", "HEAD"):
             return 405, "text/plain", b"only GET\n"
         if path == "/healthz":

@@ -35,6 +35,7 @@ class Settings:
     termination_message: str = ""
     socket: str = ""
     control: str = ""
+    asked: str = ""
     sample_seconds: float = 1.0
     step_pattern: str = ""
     memory_limit: int | None = None
@@ -148,6 +149,7 @@ _TABLE: tuple[tuple[str, str, Callable[[str], Any], str], ...] = (
     ("termination_message", contract.TERMINATION_MESSAGE, str, "a file"),
     ("socket", contract.SOCKET, str, "a path"),
     ("control", contract.CONTROL, str, "a path"),
+    ("asked", contract.ASKED, str, "a path"),
     ("sample_seconds", contract.SAMPLE_SECONDS, _positive, "seconds, more than 0"),
     ("step_pattern", contract.STEP_PATTERN, _pattern, "a regular expression with a group (?P<step>...)"),
     ("memory_limit", contract.MEMORY_LIMIT, _count, "bytes as a whole number"),

@@ -115,6 +115,16 @@ def test_a_limit_can_be_raised_while_it_runs(bench: Bench) -> None:
     assert end_of(place) == (0, "Completed")
 
 
+def test_a_checkpoint_can_be_asked_for_while_it_runs(bench: Bench) -> None:
+    place = bench.run(counting(total=10_000, pause=0.05))
+    place.launch(1, Size(memory=128 * MIB), resume=False)
+    stepping(bench, place)
+    assert place.save(1)
+    wait(place, 1, lambda _: "tonnage: asked for a checkpoint" in place.logs(1), bench.seconds)
+    place.stop(1, 5.0)
+    ended(bench, place)
+
+
 def test_a_stop_gives_time_to_save_and_the_next_attempt_goes_on_there(bench: Bench) -> None:
     place = bench.run(counting(total=10_000, pause=0.05))
     place.launch(1, Size(memory=256 * MIB), resume=False)

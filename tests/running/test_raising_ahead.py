@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.running.situations import GIB, NOW, a_situation, ago, an_attempt, an_ending, policies
 
 from tonnage.memory.series import Point
-from tonnage.running.actions import RaiseInPlace, Stop
+from tonnage.running.actions import RaiseInPlace, Save, Stop
 from tonnage.running.attempts import Size
 from tonnage.running.deciding import decide
 from tonnage.running.forecasting import forecast_of
@@ -19,14 +19,15 @@ from tonnage.running.policies import Policies
 from tonnage.spec.loading import load_one
 from tonnage.spec.run import Run
 
-LEAK = Forecast(node=0, held=9 * GIB, growth_per_second=GIB / 600, seconds=600.0)
+LEAK = Forecast(node=0, held=9 * GIB, growth_per_second=GIB / 600, soonest=480.0, seconds=600.0, latest=750.0)
+ASKED = {"save_asked": ago(1)}  # for its checkpoint: only the raise is left to do
 FREE = Bounds(memory=100 * GIB, memory_wall="largest node", can_resize_in_place=True)
 GOING = Progress(step=100, total=2100, seconds_per_step=1.0, when=ago(1))
 
 
 def decided(policy: dict[str, Any] | None = None, **more: Any) -> list[Any]:
-    known = {"bounds": FREE, "forecast": LEAK, "progress": GOING, "state": "running", **more}
-    allowed = policies(**{"raise_ahead_seconds": 1800.0, **(policy or {})})
+    known = {"bounds": FREE, "forecast": LEAK, "progress": GOING, "state": "running", **ASKED, **more}
+    allowed = policies(**{"on_forecast": "raise", "look_ahead_seconds": 1800.0, **(policy or {})})
     return list(decide(a_situation(an_attempt(), **known), allowed, NOW))
 
 
@@ -42,8 +43,8 @@ def test_it_gets_what_it_will_need_until_its_end() -> None:
 @pytest.mark.parametrize(
     ("policy", "more"),
     [
-        ({"raise_ahead_seconds": None}, {}),
-        ({"raise_ahead_seconds": 300.0}, {}),
+        ({"look_ahead_seconds": None}, {}),
+        ({"look_ahead_seconds": 300.0}, {}),
         ({}, {"bounds": Bounds(memory=100 * GIB)}),
         ({}, {"bounds": Bounds(memory=11 * GIB, can_resize_in_place=True)}),
         ({"max_memory": 11 * GIB}, {}),
@@ -71,15 +72,22 @@ def test_the_raised_size_is_kept_by_what_comes_after() -> None:
     assert launch.size.memory == 14 * GIB
 
 
-def test_only_a_document_that_says_so_is_raised_ahead() -> None:
-    def of(spec: str) -> float | None:
-        text = f"apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {{name: a}}\nspec: {{command: x, {spec}}}"
-        return Policies.of(load_one(text, "run.yaml", Run)).raise_ahead_seconds
+def test_a_checkpoint_is_asked_for_before_memory_is_raised() -> None:
+    save, action = decided(save_asked=None)
+    assert isinstance(save, Save)
+    assert isinstance(action, RaiseInPlace)
 
-    assert of("priority: low") is None
-    assert of("onForecast: raise") == 1800.0
-    assert of("onForecast: {action: raise, within: 5m}") == 300.0
-    assert of("onForecast: raise, onOOM: fail") is None
+
+def test_only_a_document_that_says_so_is_raised_ahead() -> None:
+    def of(spec: str) -> tuple[str, float | None]:
+        text = f"apiVersion: tonnage.dev/v1alpha1\nkind: Run\nmetadata: {{name: a}}\nspec: {{command: x, {spec}}}"
+        found = Policies.of(load_one(text, "run.yaml", Run))
+        return found.on_forecast, found.look_ahead_seconds
+
+    assert of("priority: low") == ("checkpoint", 1800.0)
+    assert of("onForecast: raise") == ("raise", 1800.0)
+    assert of("onForecast: {action: raise, within: 5m}") == ("raise", 300.0)
+    assert of("onForecast: raise, onOOM: fail") == ("checkpoint", 1800.0)
 
 
 def test_a_warm_up_that_levels_off_is_no_forecast_and_a_leak_is() -> None:
@@ -97,12 +105,17 @@ def test_a_warm_up_that_levels_off_is_no_forecast_and_a_leak_is() -> None:
 def test_a_raise_is_worth_it_and_below_every_wall(
     size: int, growth: float, seconds: float, wall: int | None
 ) -> None:
-    forecast = Forecast(node=0, held=size, growth_per_second=growth, seconds=seconds)
+    forecast = Forecast(
+        node=0, held=size, growth_per_second=growth, soonest=seconds, seconds=seconds, latest=seconds
+    )
     bounds = Bounds(memory=wall, can_resize_in_place=True)
     situation = a_situation(
-        an_attempt(size=Size(memory=size)), state="running", bounds=bounds, forecast=forecast, progress=GOING
-    )
-    for action in decide(situation, policies(raise_ahead_seconds=1800.0), NOW):
+        an_attempt(size=Size(memory=size)), state="running", bounds=bounds, forecast=forecast,
+        progress=GOING, **ASKED,
+    )  # fmt: skip
+    for action in decide(situation, policies(on_forecast="raise", look_ahead_seconds=1800.0), NOW):
+        if isinstance(action, Save):
+            continue
         assert isinstance(action, RaiseInPlace)
         assert action.memory >= 1.2 * size
         assert wall is None or action.memory <= wall

@@ -19,6 +19,7 @@ run = sdk.attach()
 run.resume()
 for step in run.steps(wanted, save=lambda folder: (folder / "model").write_text("x")):
     time.sleep(pause)
+    kept.append(bytearray(int(os.environ.get("LEAK_KIB", "0")) * 1024))
     if step == int(os.environ.get("HOG_AT", "-1")):
         kept.append(bytearray(int(os.environ["HOG_MIB"]) * 2**20))
     if step == int(os.environ.get("BREAK_AT", "-1")):
@@ -37,14 +38,16 @@ class Bench:
     def home(self) -> Path:
         return self.folder / "home"
 
-    def write(self, name: str, *lines: str, steps: int = 20, memory: str = "128Mi", **env: object) -> Path:
+    def write(
+        self, name: str, *lines: str, steps: int = 20, memory: str = "128Mi", every: str = "1s", **env: object
+    ) -> Path:
         """A Run of the script; `env` are its variables, `lines` more of its spec."""
         (self.folder / "train.py").write_text(SCRIPT)
         values = {"STEPS": steps, **env}
         document = [
             "apiVersion: tonnage.dev/v1alpha1", "kind: Run", f"metadata: {{name: {name}}}", "spec:",
             "  command: python3 train.py", "  code: .", "  cpu: 1", f"  memory: {memory}",
-            f"  train: {{steps: {steps}}}", f"  checkpoints: {{to: pvc/{name}, every: 1s}}",
+            f"  train: {{steps: {steps}}}", f"  checkpoints: {{to: pvc/{name}, every: {every}}}",
             "  env: {" + ", ".join(f'{key}: "{value}"' for key, value in values.items()) + "}",
             *(f"  {line}" for line in lines),
         ]  # fmt: skip

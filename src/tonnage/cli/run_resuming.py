@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonnage.running.history import RunRecord
     from tonnage.store.store import Store
 
-LIMITS = ("deadline", "budget", "maxWait", "retries", "onOOM")
+LIMITS = ("deadline", "budget", "maxWait", "retries", "onOOM", "onForecast")
 
 
 def take_new_limits(store: Store, record: RunRecord, now: dt.datetime) -> None:

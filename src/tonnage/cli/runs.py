@@ -146,7 +146,8 @@ def _await_end(store: Store, record: RunRecord) -> RunRecord:
 def resume(run: str, on: str | None, namespace: str, detach: bool) -> int:
     """Go on with a run that was stopped, suspended or failed, from its newest checkpoint.
 
-    Limits (deadline, budget, maxWait, retries, onOOM) are read again from its document; what it trains is not.
+    Limits (deadline, budget, maxWait, retries, onOOM, onForecast) are read again from its document.
+    What it trains is not.
     With --on, also with a run that another machine started and that nobody keeps alive any more.
     """
     from tonnage.cli.following import follow, leave

@@ -6,6 +6,7 @@ HOME/runs/12/record/attempt-1/node-0/      the agent's black box (record.json, s
 HOME/runs/12/attempt-1/node-0/start.json   what the shim was told to start
                               shim.json    who runs: pids with their start times
                               limit        bytes of memory allowed now
+                              asked.json   what the agent is asked for while it runs
                               exit.json    how it ended
                               remains.json what its cgroup still said, where nobody wrote that
                               output.log   everything it printed
@@ -66,6 +67,10 @@ class NodeFolder:
     @property
     def limit(self) -> Path:
         return self.root / "limit"
+
+    @property
+    def asked(self) -> Path:
+        return self.root / "asked.json"
 
     @property
     def exit(self) -> Path:

@@ -189,15 +189,29 @@ class LocalPlace:
     def suspend(self, number: int) -> None:
         self.stop(number, self._setting.launching.grace_seconds)
 
-    def resize(self, number: int, memory: int) -> bool:
+    def save(self, number: int) -> bool:
         for index in range(self._nodes):
-            if (_read(self._folder(number, index).shim) or {}).get("cgroup") is None:
-                return False
+            asked = _read(self._folder(number, index).asked) or {}
+            self._ask(number, index, {**asked, "save": asked.get("save", 0) + 1})
+        return True
+
+    def resize(self, number: int, memory: int) -> bool:
+        """The shim takes over a cgroup's limit, the agent one that it watches itself."""
+        shims = [_read(self._folder(number, index).shim) or {} for index in range(self._nodes)]
+        if not all(shim.get("by") == "watched" or shim.get("cgroup") for shim in shims):
+            return False
         for index in range(self._nodes):
             path = self._folder(number, index).limit
             path.with_suffix(".new").write_text(str(memory))
             path.with_suffix(".new").replace(path)
+            asked = _read(self._folder(number, index).asked) or {}
+            self._ask(number, index, {**asked, "memoryLimit": memory})
         return True
+
+    def _ask(self, number: int, index: int, wishes: Mapping[str, int]) -> None:
+        path = self._folder(number, index).asked
+        path.with_suffix(".new").write_text(json.dumps(wishes))
+        path.with_suffix(".new").replace(path)
 
     def bounds(self, size: Size) -> Bounds:  # noqa: ARG002
         most = usable_memory() // self._nodes

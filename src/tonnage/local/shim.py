@@ -119,8 +119,9 @@ def _follow_limit(held: Held) -> None:
         wanted = int(held.folder.limit.read_text())
     except (OSError, ValueError):
         return
-    if wanted != held.limit and held.group is not None:
-        held.group.set_limit(wanted)
+    if wanted != held.limit:
+        if held.group is not None:  # else the agent watches it, and is asked itself
+            held.group.set_limit(wanted)
         held.limit = wanted
 
 

@@ -125,6 +125,7 @@ def _variables(setting: Setting, number: int, size: Size, index: int, count: int
         contract.NODES: count,
         contract.RECORD: folder.record,
         contract.TERMINATION_MESSAGE: folder.node(number, index).message,
+        contract.ASKED: folder.node(number, index).asked,
         contract.GRACE_SECONDS: launching.grace_seconds,
         contract.FAILURE_SECONDS: launching.failure_seconds,
         contract.PRICE_PER_HOUR: launching.price_per_hour,

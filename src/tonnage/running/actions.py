@@ -35,6 +35,15 @@ class RaiseInPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """Ask the running ranks for a checkpoint now; they go on."""
+
+    why: str
+    key: str
+    """Told once per key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     """End the current attempt; it gets its grace period to save.
 
@@ -82,4 +91,4 @@ class Tell:
     """Told once per key."""
 
 
-Action = Launch | Record | RaiseInPlace | Stop | Suspend | Finish | GiveUp | Tell
+Action = Launch | Record | RaiseInPlace | Save | Stop | Suspend | Finish | GiveUp | Tell

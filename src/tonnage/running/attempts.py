@@ -14,9 +14,9 @@ from typing import Literal
 
 Cause = Literal[
     "preemption", "spot", "eviction", "node", "host_oom", "gpu_oom", "network", "storage", "hang", "unknown", "code",
-    "deadline", "budget", "stopped",
+    "deadline", "budget", "forecast", "stopped",
 ]  # fmt: skip
-"""Whose budget an ending uses; the first eleven are the fields of `retries`. The last three are never retried."""
+"""Whose budget an ending uses; the first eleven are the fields of `retries`. The last four are never retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,7 @@ _OURS: Mapping[str, Cause] = {
     "deadline": "deadline",
     "budget": "budget",
     "hang": "hang",
+    "forecast": "forecast",
     "stopped": "stopped",
     "suspended": "stopped",
 }

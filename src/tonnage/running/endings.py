@@ -102,7 +102,7 @@ def summary_of(finding: Finding, cause: Cause, evidence: Evidence) -> str:
             return f"{who}OOM: {finding.title}"
         case "gpu_oom":
             return f"{who}OOM: {finding.title}"
-        case "deadline" | "budget" | "stopped" | "hang":
+        case "deadline" | "budget" | "forecast" | "stopped" | "hang":
             return finding.evidence[0].text if finding.evidence else cause
         case "code" if finding.evidence:
             return f"{who}{finding.title}: {finding.evidence[0].text}"

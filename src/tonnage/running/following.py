@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tonnage.figures import dollars, duration
 from tonnage.running import wording
 from tonnage.running.actions import Action, Finish, GiveUp, Launch, Suspend
@@ -92,7 +94,7 @@ def _out_of_tries(situation: Situation, policies: Policies, ending: Ending) -> G
     resume = _resume(situation, ending)
     if allowed == 0:
         brief = f"{wording.cause(ending)} is not retried"
-        first = f"raise {cause} in the document" if cause in ("deadline", "budget") else "fix it"
+        first = _FIRST.get(cause, "fix it")
         return GiveUp(
             why=wording.joined(ending.summary, brief),
             hint=f"{first}, then {resume}",
@@ -107,6 +109,14 @@ def _out_of_tries(situation: Situation, policies: Policies, ending: Ending) -> G
         code=OUT_OF_TRIES,
         brief=brief,
     )
+
+
+_FIRST: Mapping[Cause, str] = {
+    "deadline": "raise deadline in the document",
+    "budget": "raise budget in the document",
+    "forecast": "end the growth, or set onForecast: raise in the document",
+}
+"""What to do before a run goes on after an ending that is not retried; anything else wants to be fixed."""
 
 
 def _more(situation: Situation, cause: Cause) -> str:

@@ -77,13 +77,15 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """When the RAM of an attempt reaches its limit, if it goes on like this."""
+    """When the RAM of an attempt reaches its limit, if it goes on like this: seconds from now."""
 
     node: int
     held: int
     growth_per_second: float
+    soonest: float
     seconds: float
-    """From now."""
+    """The likeliest."""
+    latest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,8 @@ class Situation:
     """Time that attempts have run, all together: what `deadline` counts."""
     forecast: Forecast | None = None
     """Of RAM; None where it does not grow, or nobody asked."""
+    save_asked: dt.datetime | None = None
+    """When this attempt was last asked for a checkpoint ahead of its end; None where it was not, or nobody knows."""
     told: frozenset[str] = frozenset()
     """Keys of what its owner has been told."""
 

@@ -34,8 +34,10 @@ class Policies:
     grow_by: float | None = None
     max_memory: int | None = None
 
-    raise_ahead_seconds: float | None = None
-    """How far ahead RAM that runs out is raised without a restart (`onForecast: raise`); None where it is not."""
+    on_forecast: Literal["warn", "checkpoint", "raise", "stop"] = "checkpoint"
+    look_ahead_seconds: float | None = None
+    """How far ahead RAM that runs out is answered; None where nobody looks ahead."""
+    look_ahead_confidence: float = 0.9
 
     on_gpu_oom: Literal["refit", "largerGpu", "fail"] = "refit"
     keep_global_batch: bool = True
@@ -69,7 +71,9 @@ class Policies:
             backoff_most_seconds=spec.retries.backoff.high.seconds,
             raise_memory=spec.on_oom.host == "raise",
             grow_by=spec.on_oom.grow_by,
-            raise_ahead_seconds=_raised_ahead(spec.on_forecast, spec.on_oom),
+            on_forecast=_answer_to(spec.on_forecast, spec.on_oom),
+            look_ahead_seconds=spec.on_forecast.within.seconds,
+            look_ahead_confidence=spec.on_forecast.confidence,
             max_memory=spec.on_oom.max_memory.bytes if spec.on_oom.max_memory else None,
             on_gpu_oom=spec.on_oom.gpu,
             keep_global_batch=spec.on_oom.keep_global_batch,
@@ -84,9 +88,9 @@ class Policies:
         )
 
 
-def _raised_ahead(forecast: OnForecast, on_oom: OnOom) -> float | None:
-    is_wished = forecast.action == "raise" and on_oom.host == "raise"
-    return forecast.within.seconds if is_wished else None
+def _answer_to(forecast: OnForecast, on_oom: OnOom) -> Literal["warn", "checkpoint", "raise", "stop"]:
+    """Where memory may not be raised after a death, it is not raised before one: what can be saved is."""
+    return "checkpoint" if forecast.action == "raise" and on_oom.host == "fail" else forecast.action
 
 
 def retries_of(retries: Retries) -> dict[Cause, int]:

@@ -40,6 +40,9 @@ class RunPlace(Protocol):
     def suspend(self, number: int) -> None:
         """End it so that nothing is held and it can be launched again."""
 
+    def save(self, number: int) -> bool:
+        """Ask the running ranks for a checkpoint now; False where the wish cannot be brought to them."""
+
     def resize(self, number: int, memory: int) -> bool:
         """More memory without a restart; False where this place cannot."""
 

@@ -1,7 +1,7 @@
 """An attempt that is live: what may end it, in the order in which it is asked.
 
 Each question is a function from the situation to actions; the first that answers with anything but a word to the
-owner decides.
+owner, or a wish for a checkpoint, decides.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import datetime as dt
 from collections.abc import Callable
 
 from tonnage.figures import dollars, duration
-from tonnage.running.actions import Action, Launch, Stop, Suspend, Tell
-from tonnage.running.forecasting import raise_ahead
+from tonnage.running.actions import Action, Launch, Save, Stop, Suspend, Tell
+from tonnage.running.forecasting import answer as answer_to_forecast
 from tonnage.running.observing import Situation
 from tonnage.running.policies import Policies
 
@@ -28,7 +28,7 @@ def watch(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[A
     for question in _QUESTIONS:
         answer = [each for each in question(situation, policies, now) if not _is_old(each, situation)]
         told.extend(answer)
-        if any(not isinstance(each, Tell) for each in answer):
+        if any(not isinstance(each, Tell | Save) for each in answer):
             break
     return tuple(told)
 
@@ -86,8 +86,7 @@ def _over_budget(situation: Situation, policies: Policies, now: dt.datetime) -> 
 
 
 def _runs_out_of_memory(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:
-    action = raise_ahead(situation, policies, now)
-    return () if action is None else (action,)
+    return answer_to_forecast(situation, policies, now)
 
 
 def _waited_too_long(situation: Situation, policies: Policies, now: dt.datetime) -> tuple[Action, ...]:

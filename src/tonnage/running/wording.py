@@ -34,6 +34,7 @@ _CAUSES: Mapping[Cause, str] = {
     "code": "the program's own error",
     "deadline": "its deadline",
     "budget": "its budget",
+    "forecast": "RAM that would have run out",
     "stopped": "a stop",
 }
 _FIELDS = {"host_oom": "hostOOM", "gpu_oom": "gpuOOM"}
@@ -72,7 +73,7 @@ def kept(ending: Ending, price_per_hour: int | None = None) -> str:
 
 def lost(ending: Ending, price_per_hour: int | None = None) -> str:
     """The work since the newest whole checkpoint, with its price."""
-    if ending.cause in ("deadline", "budget", "stopped") and _is_saved(ending):
+    if ending.cause in ("deadline", "budget", "forecast", "stopped") and _is_saved(ending):
         return f"nothing: step {ending.safe_step:,} is saved"
     if ending.lost_seconds is None:
         amount = "an unknown amount of work"

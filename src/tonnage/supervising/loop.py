@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from tonnage.running.actions import (
     Launch,
     RaiseInPlace,
     Record,
+    Save,
     Stop,
     Suspend,
     Tell,
@@ -41,7 +43,8 @@ from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
 
 LOOK_SECONDS = 1.0
-FORECAST_SECONDS = 5.0
+FORECAST_SECONDS, FORECAST_SHARE = 5.0, 200.0
+"""Between two forecasts: at least this, and so many times what one takes."""
 RESIZE_SECONDS = 300.0
 """After a place said no to a raise it is asked again: a node may have been full."""
 _FIGURES = re.compile(r"\d[\d.,]*")
@@ -67,6 +70,8 @@ class Supervisor:
     forecast_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
     resize_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
     sample_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
+    save_asked: dt.datetime | None = field(default=None)
+    """Of the current attempt; lost with this process, which costs one checkpoint more."""
 
     def watch(self) -> RunRecord:
         """Look until nothing more will happen by itself."""
@@ -181,18 +186,23 @@ class Supervisor:
             created=run.created,
             ran_seconds=ran,
             forecast=self.forecast,
+            save_asked=self.save_asked,
         )
 
     def _look_ahead(self, run: RunRecord, seen: Observation, now: dt.datetime) -> None:
-        """When its RAM runs out; asked now and then, and only for a run that may be raised ahead."""
+        """When its RAM runs out; asked now and then: a long series of many nodes takes its time to read."""
         attempt = run.current
-        if self.policies.raise_ahead_seconds is None or attempt is None or seen.state != "running":
+        if self.policies.look_ahead_seconds is None or attempt is None or seen.state != "running":
             self.forecast = None
-        elif now >= self.forecast_after:
-            self.forecast_after = now + dt.timedelta(seconds=FORECAST_SECONDS)
+        elif now >= self.forecast_after and attempt.size.memory is not None:
+            began = time.thread_time()
             self.forecast = forecast_of(
-                kept_series(self.store, run.id, attempt.number, now), attempt.size.memory
+                kept_series(self.store, run.id, attempt.number, now),
+                attempt.size.memory,
+                confidence=self.policies.look_ahead_confidence,
             )
+            pause = max(FORECAST_SECONDS, FORECAST_SHARE * (time.thread_time() - began))
+            self.forecast_after = now + dt.timedelta(seconds=pause)
 
     def _act(self, run: RunRecord, action: Action, now: dt.datetime) -> None:
         match action:
@@ -211,6 +221,8 @@ class Supervisor:
                 self._launch(run, action, now)
             case RaiseInPlace(memory=memory, why=why):
                 self._raise_in_place(run, memory, why, now)
+            case Save(why=why, key=key):
+                self._save(run, why, key, now)
             case Stop(why=why, cause=cause):
                 self._stop(run, why, cause, now)
             case Suspend(why=why):
@@ -234,6 +246,7 @@ class Supervisor:
         if action.after is not None and now < action.after:
             return
         known = run.current is not None and run.current.number == action.number
+        self.save_asked = None
         if not known:
             attempt = Attempt(number=action.number, size=action.size, created=now, why=action.why)
             self.store.put_attempt(run.id, attempt)
@@ -259,6 +272,15 @@ class Supervisor:
             self.store.tell(run.id, now, why, key=f"stop-{attempt.number}", kind="wait")
         self.place.stop(attempt.number, run.launching.grace_seconds)
 
+    def _save(self, run: RunRecord, why: str, key: str, now: dt.datetime) -> None:
+        attempt = run.current
+        if attempt is None or attempt.is_over:
+            return
+        self.save_asked = now
+        is_asked = self.place.save(attempt.number)
+        what = "a checkpoint is asked for" if is_asked else "it cannot be asked for a checkpoint here"
+        self.store.tell(run.id, now, f"{why}: {what}", key=key, kind="wait")
+
     def _raise_in_place(self, run: RunRecord, memory: int, why: str, now: dt.datetime) -> None:
         attempt = run.current
         self.forecast = None  # it was made for the size it had; the next one is asked again
@@ -266,6 +288,7 @@ class Supervisor:
             return
         if self.place.resize(attempt.number, memory):
             self.store.put_attempt(run.id, replace(attempt, size=raised(attempt.size, memory)))
+            self.save_asked = None  # what is seen coming at the new size is answered anew
             self.store.tell(run.id, now, why, kind="remedy")
             return
         self.resize_after = now + dt.timedelta(seconds=RESIZE_SECONDS)

@@ -55,7 +55,7 @@ class Senses:
         self.gpus_at = 0.0
         self.rooms: dict[str, dict[str, Any]] = {}
         self.cpu: CpuUse | None = None
-        self._folders, self._memory_limit = dict(folders), memory_limit
+        self._folders, self.memory_limit = dict(folders), memory_limit
         self._kinds = Kinds()
         self._cgroup: tuple[int, Path] | None = None
         self._self_cgroup = text(SELF_CGROUP) or ""
@@ -144,7 +144,7 @@ class Senses:
             usage_bytes=used,
             working_set_bytes=used,
             anon_bytes=used,
-            limit_bytes=self._memory_limit,
+            limit_bytes=self.memory_limit,
         )
 
 

@@ -163,7 +163,7 @@ def supervised(
 def test_a_leak_is_raised_in_place_where_its_owner_asks_for_it(bench: KubeBench, tmp_path: Path) -> None:
     # Slow enough that a busy machine still measures a dozen points before it dies.
     setting = setting_of(bench, leaking(total=120, bytes_=MIB // 2, pause=0.5))
-    after, told = supervised(bench, setting, tmp_path, raise_ahead_seconds=600.0)
+    after, told = supervised(bench, setting, tmp_path, on_forecast="raise", look_ahead_seconds=600.0)
     assert after.state == "finished", told
     assert len(after.attempts) == 1, told
     assert "raised in place to" in told

@@ -16,6 +16,7 @@ _OURS = {
     "deadline": ("PRE-07", "stopped at its deadline"),
     "budget": ("PRE-07", "stopped at its budget"),
     "hang": ("APP-05", "stopped because it made no steps"),
+    "forecast": ("EXT-01", "stopped before it would run out of RAM"),
     "stopped": ("EXT-01", "stopped by its owner"),
     "suspended": ("EXT-01", "suspended"),
 }

@@ -158,6 +158,12 @@ class RunApi:
         asked = Asked("get", "pods/proxy", "", self.namespace, pod)
         return self.client.send("GET", path, asked, seconds=PROXY_SECONDS).decode(errors="replace")
 
+    def ask_agent(self, pod: str, port: int, page: str) -> None:
+        """Ask an agent for something: the same way, by POST."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}:{port}/proxy/{page}"
+        asked = Asked("create", "pods/proxy", "", self.namespace, pod)
+        self.client.send("POST", path, asked, seconds=PROXY_SECONDS)
+
     def node(self, name: str) -> Object | None:
         return self.get(Ref("v1", "Node", name))
 

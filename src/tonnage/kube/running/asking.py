@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tonnage.errors import ForbiddenError, TonnageError
@@ -66,6 +67,16 @@ class Agents:
                 continue
             for line in text.splitlines():
                 yield pod, line
+
+    def ask_save(self, pods: Iterable[Mapping[str, Any]]) -> bool:
+        """Ask every running pod for a checkpoint; whether any has heard it: ranks that save together agree on it."""
+        heard = False
+        for pod in pods:
+            if reading.is_running(pod):
+                with suppress(TonnageError):
+                    self._api.ask_agent(reading.name_of(pod), self._port, "save")
+                    heard = True
+        return heard
 
     def _gives_samples(self, pod: Mapping[str, Any]) -> bool:
         uid = reading.uid_of(pod)

@@ -173,6 +173,9 @@ class KubePlace:
     def suspend(self, number: int) -> None:
         suspend(self._api, self._setting, number, SUSPENDED)
 
+    def save(self, number: int) -> bool:
+        return self._agents.ask_save(look(self._api, self._setting, number).newest.values())
+
     def resize(self, number: int, memory: int) -> bool:
         seen = look(self._api, self._setting, number)
         return resize_pods(self._api, list(seen.newest.values()), memory)

@@ -99,7 +99,7 @@ class OnForecast(ShortPart):
     short: ClassVar[str] = "action"
 
     action: Literal["warn", "checkpoint", "raise", "stop"] = "checkpoint"
-    """Tell, save now, save and come back larger, or save and stop."""
+    """Tell, save now, save and raise memory without a restart, or save and stop."""
 
     within: Duration = DurationValue(30 * 60_000)
     """How far ahead to look."""
