@@ -48,6 +48,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "tonnage.cli.forecast:forecast",
         "Say whether memory leaks, and when it reaches its limit.",
     ),
+    "rightsize": (
+        "tonnage.cli.rightsize:rightsize",
+        "Say which limits past runs ask for, and what each way of choosing them costs.",
+    ),
     "snapshot": ("tonnage.cli.snapshot:snapshot", "Show or save everything a cluster knows at this instant."),
     "doctor": ("tonnage.cli.doctor:doctor", "Say what a cluster can do for you, and why not."),
     "sandbox": ("tonnage.cli.sandbox:sandbox", "Run a real Kubernetes with GPU nodes on this machine."),
