@@ -42,6 +42,7 @@ REPORTS = Path(__file__).parent.parent / "docs" / "reports"
 @click.option(
     "--keep", type=click.Path(path_type=Path), default=None, help="Folder for what failed cases left."
 )
+@click.option("--only", default=None, help="On nodes, only cases whose name holds this; no report.")
 @click.option("--report", type=click.Path(path_type=Path), default=None, help="Where to write the report.")
 def main(
     deaths: int,
@@ -50,6 +51,7 @@ def main(
     sample: bool,
     parallel: int,
     keep: Path | None,
+    only: str | None,
     report: Path | None,
 ) -> None:
     today = dt.datetime.now(dt.UTC).date()
@@ -57,13 +59,13 @@ def main(
     began, found, is_whole = time.monotonic(), [], False
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        for outcome in _outcomes(deaths, seed, on, parallel, keep, sample=sample):
+        for outcome in _outcomes(deaths, seed, on, parallel, keep, sample=sample, only=only):
             _tell(outcome)
             found.append(outcome)
         is_whole = True
     except KeyboardInterrupt:
         click.echo("stopped before its end")
-    if not sample:
+    if not sample and only is None:
         place = report or REPORTS / f"survival-{today}{f'-{on}' if on else ''}.md"
         command = " ".join(["python -m survival", f"--seed {seed}", *([f"--on {on}"] if on else [])])
         page = as_markdown(found, today, command, time.monotonic() - began, is_whole=is_whole)
@@ -76,10 +78,17 @@ def main(
 
 
 def _outcomes(
-    deaths: int, seed: int, on: str | None, parallel: int, keep: Path | None, *, sample: bool
+    deaths: int,
+    seed: int,
+    on: str | None,
+    parallel: int,
+    keep: Path | None,
+    *,
+    sample: bool,
+    only: str | None,
 ) -> Iterator[Outcome]:
     """Everything that was asked for, one after the other."""
-    if on in (None, "machine"):
+    if on in (None, "machine") and only is None:
         from survival import machine
 
         cases = machine.chosen(deaths, seed, is_sample=sample)
@@ -88,7 +97,7 @@ def _outcomes(
     if on in (None, "nodes"):
         from survival import nodes
 
-        yield from nodes.outcomes(seed, is_sample=sample)
+        yield from nodes.outcomes(seed, is_sample=sample, keep=keep, only=only)
 
 
 def _tell(outcome: Outcome) -> None:

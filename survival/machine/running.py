@@ -60,7 +60,7 @@ def run_plan(plan: Plan, references: References, keep: Path | None = None) -> Ou
     outcome = Outcome(
         case=plan.name, seed=plan.seed, place="machine", every=EVERY, expected_state=plan.expected
     )
-    with _folder(keep) as (folder, keep_it):
+    with case_folder(keep) as (folder, keep_it):
         bench = Bench(folder)
         with ExitStack() as stack:
             if plan.small_disk:
@@ -161,7 +161,7 @@ def _look(bench: Bench, outcome: Outcome) -> None:
 
 
 @contextmanager
-def _folder(keep: Path | None) -> Iterator[tuple[Path, list[bool]]]:
+def case_folder(keep: Path | None) -> Iterator[tuple[Path, list[bool]]]:
     """A folder for one case, kept where it failed and somebody wants to look."""
     folder = Path(tempfile.mkdtemp(prefix="survival-"))
     failed: list[bool] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
 import click
 
@@ -30,18 +31,23 @@ CHECKS = {
 }
 
 
-def outcomes(seed: int, *, is_sample: bool) -> Iterator[Outcome]:
-    """Start two real nodes, run everything there one after the other, and take them away."""
+def outcomes(
+    seed: int, *, is_sample: bool, keep: Path | None = None, only: str | None = None
+) -> Iterator[Outcome]:
+    """Start two real nodes, run everything there one after the other, and take them away.
+
+    `only` cases whose name holds that text, as they would be run among all.
+    """
     down(NAME)
     controllers = () if is_sample else CONTROLLERS
     sandbox = up(SandboxRequest(name=NAME, real_nodes=2, fast_node_loss=True, controllers=controllers))
     try:
         if not is_sample:
             realnode.load_open_mpi(sandbox, QUIET)
-        yield from on_sandbox(sandbox, seed, is_sample=is_sample)
+        yield from on_sandbox(sandbox, seed, is_sample=is_sample, keep=keep, only=only)
     finally:
         down(NAME)
-    if not is_sample:
+    if not is_sample and only is None:
         yield on_simulated_nodes()
 
 
@@ -55,15 +61,17 @@ def on_simulated_nodes() -> Outcome:
         down(SIMULATED)
 
 
-def on_sandbox(sandbox: Sandbox, seed: int, *, is_sample: bool) -> Iterator[Outcome]:
+def on_sandbox(
+    sandbox: Sandbox, seed: int, *, is_sample: bool, keep: Path | None = None, only: str | None = None
+) -> Iterator[Outcome]:
     """The cases, on nodes that are there."""
     references = References()
-    cases = sample(seed) if is_sample else plans(seed)
+    cases = [plan for plan in (sample(seed) if is_sample else plans(seed)) if not only or only in plan.name]
     click.echo(f"real nodes: {len(cases)} trainings, seed {seed}")
     numbered = list(enumerate(cases))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         waiting = [
-            pool.submit(run_plan, plan, sandbox, references, f"survival-{number}")
+            pool.submit(run_plan, plan, sandbox, references, f"survival-{number}", keep)
             for number, plan in numbered
             if plan.is_gang
         ]
@@ -75,7 +83,9 @@ def on_sandbox(sandbox: Sandbox, seed: int, *, is_sample: bool) -> Iterator[Outc
             raise
     for number, plan in numbered:
         if not plan.is_gang:
-            yield run_plan(plan, sandbox, references, f"survival-{number}")
+            yield run_plan(plan, sandbox, references, f"survival-{number}", keep)
+    if only is not None:
+        return
     checks = dict(list(CHECKS.items())[:1]) if is_sample else CHECKS
     for number, (name, check) in enumerate(checks.items()):
         yield run_check(name, check, sandbox, f"survival-c{number}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from survival.case import Outcome
+from survival.judging import judge
 from survival.machine.bench import NotSeenError
 from survival.machine.references import Reference, References
-from survival.machine.running import TROUBLES
+from survival.machine.running import TROUBLES, case_folder
 from survival.nodes.bench import NodesBench
 from survival.nodes.injuries import INJURIES
 from tonnage.sandbox.state import Sandbox
@@ -49,14 +49,16 @@ class NodesPlan:
     act: Callable[[NodesBench, Outcome, random.Random], None] | None = None
 
 
-def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespace: str) -> Outcome:
-    """Run one case to its end, and leave the cluster as it was."""
+def run_plan(
+    plan: NodesPlan, sandbox: Sandbox, references: References, namespace: str, keep: Path | None = None
+) -> Outcome:
+    """Run one case to its end, and leave the cluster as it was; a failed one leaves its folder under `keep`."""
     began, chance = time.monotonic(), random.Random(plan.seed)
     outcome = Outcome(
         case=plan.name, seed=plan.seed, place="nodes", every=EVERY, expected_state=plan.expected
     )
-    with tempfile.TemporaryDirectory(prefix="survival-nodes-", ignore_cleanup_errors=True) as made:
-        bench = NodesBench(Path(made), sandbox=sandbox, namespace=namespace)
+    with case_folder(keep) as (folder, keep_it):
+        bench = NodesBench(folder, sandbox=sandbox, namespace=namespace)
         bench.is_spot = any(kind.startswith("spot") for kind in plan.kinds)
         try:
             bench.prepare()
@@ -72,6 +74,7 @@ def run_plan(plan: NodesPlan, sandbox: Sandbox, references: References, namespac
         finally:
             _look(bench, outcome)
             bench.close()
+        keep_it.append(bool(judge(outcome)))
     outcome.seconds = time.monotonic() - began
     return outcome
 
