@@ -6,6 +6,8 @@ import datetime as dt
 import time
 from typing import Protocol
 
+from tonnage_agent.steady import SteadyClock as Seconds
+
 
 class Clock(Protocol):
     """Where `now` comes from; the edge passes one in."""
@@ -20,6 +22,19 @@ class SystemClock:
 
     def now(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class SteadyClock:
+    """The machine's clock as it was when this was made: setting it later moves nothing."""
+
+    def __init__(self, seconds: Seconds | None = None) -> None:
+        self._steady = seconds or Seconds()
+
+    def now(self) -> dt.datetime:
+        return dt.datetime.fromtimestamp(self._steady.now(), dt.UTC)
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

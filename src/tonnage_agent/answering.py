@@ -6,7 +6,6 @@ for: a checkpoint.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -21,9 +20,15 @@ class Answers:
     """The newest of everything, for whoever asks."""
 
     def __init__(
-        self, settings: Settings, wall: Wall | None, begun: float, ask_save: Callable[[], None]
+        self,
+        settings: Settings,
+        wall: Wall | None,
+        begun: float,
+        now: Callable[[], float],
+        ask_save: Callable[[], None],
     ) -> None:
-        self._settings, self._wall, self._begun, self._ask_save = settings, wall, begun, ask_save
+        self._settings, self._wall, self._begun = settings, wall, begun
+        self._now, self._ask_save = now, ask_save
         self._newest: tuple[Record, Mapping[str, object]] = (Record(), {})
         self._samples: deque[str] = deque(maxlen=KEPT_SAMPLES)
 
@@ -62,6 +67,6 @@ class Answers:
 
         settings, cost = self._settings, None
         if settings.price_per_hour:
-            cost = cost_so_far(time.time() - self._begun, settings.spent, settings.price_per_hour)
+            cost = cost_so_far(self._now() - self._begun, settings.spent, settings.price_per_hour)
         record, counters = self._newest
         return exposition(record, counters, cost=cost, wall=self._wall.at if self._wall else None)

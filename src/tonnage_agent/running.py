@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tonnage_agent import contract
 from tonnage_agent.answering import Answers
@@ -27,6 +28,7 @@ from tonnage_agent.facts import Facts
 from tonnage_agent.hearing.log import LogReader
 from tonnage_agent.sampling.senses import Senses
 from tonnage_agent.settings import Settings, reserve_of
+from tonnage_agent.steady import SteadyClock
 from tonnage_agent.telemetry import Sample
 from tonnage_agent.walls import Wall, WallWatch, nearest_wall
 from tonnage_agent.wrapping.command import CannotStartError, exit_code, forward, send
@@ -39,6 +41,8 @@ LEFTOVER_SECONDS = 3.0
 LEAST_SECONDS, PROBE_LEAST_SECONDS = 0.2, 0.005
 """Between two looks that events ask for: a script may change its phase a thousand times a second."""
 PROBE = "probe"
+_LATE_SECONDS = 5.0
+"""An event may have waited so long to be heard."""
 _NEAR_LIMIT_RATE = 5
 _GROWN = 1.25
 """Memory grew by this much since the processes were looked at: time to see whose it is."""
@@ -64,17 +68,18 @@ class Wrapped:
         self._log = LogReader(settings.step_pattern, self._signals.wake)
         self._streams = Streams(self._log.read)
         self._senses = Senses(_watched_folders(settings), settings.memory_limit, environment)
+        self._now = SteadyClock().now
         before = seconds_before(settings)
         self._facts = Facts(settings, self._senses, self._streams.last_lines, ran_before=before or None)
         self._box = BlackBox(settings, self._senses.look_at_rooms)
         self._channels = Channels(settings, environment)
-        begun = time.time() - before
+        begun = self._now() - before
         wall = nearest_wall(
             begun, settings.deadline_from(begun), settings.budget, settings.spent, settings.price_per_hour
         )
         self._walls = WallWatch(wall, settings.grace_seconds) if wall is not None else None
         self._asked = Asked(settings.asked)
-        self._answers = Answers(settings, wall, begun, self._asked.ask_save)
+        self._answers = Answers(settings, wall, begun, self._now, self._asked.ask_save)
         self._least_seconds = LEAST_SECONDS if settings.probe_steps is None else PROBE_LEAST_SECONDS
         self._pid = 0
         self._status: int | None = None
@@ -99,7 +104,7 @@ class Wrapped:
             self._pid = self._streams.start(self._command, self._channels.environment)
         except CannotStartError as error:
             return self._refused(str(error), error.code, "command")
-        self._facts.state, self._facts.started_at = "running", round(time.time(), 3)
+        self._facts.state, self._facts.started_at = "running", round(self._now(), 3)
         self._senses.watch_gpus()
         self._watch()
         seconds = LEFTOVER_SECONDS if self._kill_at is None else self._settings.reserve_seconds
@@ -112,7 +117,7 @@ class Wrapped:
     def _refuse_late(self) -> int | None:
         """An exit code where a wall was reached before anything began."""
         wall = self._walls.wall if self._walls else None
-        if wall is None or time.time() < wall.at:
+        if wall is None or self._now() < wall.at:
             return None
         return self._refused(
             f"{wall.cause} reached before the command was started", wall.exit_code, wall.cause
@@ -217,14 +222,14 @@ class Wrapped:
 
     def _take(self) -> Sample | None:
         self._taken_at = time.monotonic()
-        return self._facts.take(time.time())
+        return self._facts.take(self._now())
 
     def _keep(self, *, urgent: bool = False) -> None:
         """Measure and write down."""
         self._write_down(self._take(), urgent=urgent)
 
     def _write_down(self, sample: Sample | None, *, urgent: bool = False) -> None:
-        now = time.time()
+        now = self._now()
         record, line = self._facts.record(now), self._facts.sample_line(sample, now)
         self._answers.leave(record, self._facts.counters, line)
         self._box.keep(record, line, urgent=urgent or self._is_due)
@@ -250,11 +255,17 @@ class Wrapped:
             if event.get("event") == "phase" and time.monotonic() >= self._taken_at + self._least_seconds:
                 self._take()  # what was held until now belongs to the phase that ends
             is_first = self._facts.told.step is None
-            self._is_due |= self._facts.told.hear(event, time.time(), source)
+            self._is_due |= self._facts.told.hear(self._dated(event), self._now(), source)
             if is_first and self._facts.told.step is not None:
                 self._facts.memory.begin_steps()
         self._facts.first_rank = self._log.first_rank
         self._end_probe()
+
+    def _dated(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event at the moment it came, where its own clock is another than ours: somebody has set it."""
+        now, when = self._now(), event.get("when")
+        is_ours = isinstance(when, (int, float)) and abs(when - now) < _LATE_SECONDS
+        return event if is_ours else {**event, "when": round(now, 3)}
 
     def _end_probe(self) -> None:
         """A script with the SDK saves and ends by itself; one that only prints its steps is asked to."""
@@ -311,7 +322,7 @@ class Wrapped:
         """Deadline and budget: warn, ask for a checkpoint, stop."""
         if self._walls is None:
             return
-        now, wall = time.time(), self._walls.wall
+        now, wall = self._now(), self._walls.wall
         due = self._walls.due(now, self._facts.told.checkpoint.get("seconds"))
         if due == "warn":
             say(wall.text(now))
@@ -341,7 +352,7 @@ class Wrapped:
 
     def _close(self) -> None:
         self._channels.close()
-        if not self._box.finish(self._facts.record(time.time()), max(self._settings.reserve_seconds, 1.0)):
+        if not self._box.finish(self._facts.record(self._now()), max(self._settings.reserve_seconds, 1.0)):
             say(f"{self._box.place} does not answer: the last record may be missing there")
         elif self._box.problem:
             say(self._box.problem)

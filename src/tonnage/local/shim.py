@@ -9,6 +9,7 @@ only, so that it starts quickly and holds little.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from tonnage.local import cgroups
 from tonnage.local.layout import NodeFolder
 from tonnage.local.processes import Identity, descendants
 from tonnage_agent.contract import MEMORY_LIMIT
+from tonnage_agent.steady import SteadyClock
 
 POLL_SECONDS = 0.1
 NO_CGROUP = "TONNAGE_NO_CGROUP"
@@ -47,22 +49,37 @@ def main(arguments: list[str]) -> int:
     """Hold what the folder's start.json says; the exit code is ours, not the command's."""
     folder = NodeFolder(Path(arguments[0]))
     wanted = json.loads(folder.start.read_text())
+    if not _is_ours(folder):
+        return 0
     asked: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: asked.append(received))
     _adopt_orphans()
-    started = time.time()
+    clock = SteadyClock()
+    started = clock.now()
     try:
         held = _start(folder, wanted)
     except OSError as error:
         failed = {"exitCode": 127, "reason": "StartError", "message": str(error)}
-        _write(folder.exit, {**failed, "started": started, "finished": time.time()})
+        _write(folder.exit, {**failed, "started": started, "finished": clock.now()})
         return 0
     held.signals = asked
     _wait(held)
-    _write(folder.exit, _ending(held, started))
+    _write(folder.exit, {**_ending(held), "started": started, "finished": clock.now()})
     _clear(held)
     return 0
+
+
+def _is_ours(folder: NodeFolder) -> bool:
+    """Whether nobody holds this node, or held it: a start may be asked for twice, and must be made once."""
+    claim = os.open(folder.root, os.O_RDONLY | os.O_CLOEXEC)  # open, and so locked, as long as we live
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: who was first is told by the files alone
+    return not folder.shim.is_file() and not folder.exit.is_file()
 
 
 def _start(folder: NodeFolder, wanted: dict[str, Any]) -> Held:
@@ -125,7 +142,7 @@ def _follow_limit(held: Held) -> None:
         held.limit = wanted
 
 
-def _ending(held: Held, started: float) -> dict[str, Any]:
+def _ending(held: Held) -> dict[str, Any]:
     code = held.process.returncode
     kills = held.group.oom_kills if held.group else None
     signalled = (
@@ -139,8 +156,6 @@ def _ending(held: Held, started: float) -> dict[str, Any]:
         "oomKills": kills,
         "peak": held.group.peak if held.group else None,
         "limit": held.limit,
-        "started": started,
-        "finished": time.time(),
         "asked": bool(held.signals),
     }
 

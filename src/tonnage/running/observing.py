@@ -73,6 +73,8 @@ class Observation:
     ending: Ending | None = None
     """Only in state `ended`, and only once classified (evidence may come late)."""
     notes: tuple[str, ...] = ()
+    told_at: dt.datetime | None = None
+    """When the newest of its records was written, by the clock of whoever wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

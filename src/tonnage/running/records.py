@@ -15,6 +15,7 @@ _TOLD = ("resumed from ", "ending: ")
 def observed_in(records: Sequence[Record]) -> Observation:
     """Progress, checkpoint and memory as the records of a gang say; the state is for the place to say."""
     started = [record.started_at for record in records if record.started_at is not None]
+    updated = [record.updated_at for record in records if record.updated_at is not None]
     return Observation(
         state="running",
         since=_moment(min(started)) if started else None,
@@ -25,6 +26,7 @@ def observed_in(records: Sequence[Record]) -> Observation:
         gpu_activity=_gpu_activity(records),
         resumed_from=next((r.resumed_from for r in records if r.resumed_from is not None), None),
         notes=_complaints(records),
+        told_at=_moment(max(updated)) if updated else None,
         skipped=tuple(dict.fromkeys(text for record in records for text in record.skipped)),
     )
 

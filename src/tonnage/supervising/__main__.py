@@ -6,7 +6,7 @@ import signal
 import sys
 import traceback
 
-from tonnage.clock import SystemClock
+from tonnage.clock import SteadyClock, SystemClock
 from tonnage.errors import InternalError, TonnageError
 from tonnage.local.layout import RunFolder
 from tonnage.store.opening import home
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         while True:
             record = store.run(run_id)
             place, policies = place_of(record, folder, store), policies_of(record)
-            Supervisor(store, place, policies, SystemClock(), run_id).watch()
+            Supervisor(store, place, policies, SteadyClock(), run_id).watch()
             lock.release()
             # Resumed while we were leaving: whoever wanted to take it up found the lock held, and went.
             if not store.run(run_id).is_active or not lock.take():

@@ -38,6 +38,7 @@ from tonnage.running.policies import Policies
 from tonnage.running.port import HealingPlace, RunPlace, SharedPlace
 from tonnage.running.remedies.host_oom import raised
 from tonnage.running.spending import ran_seconds, spent_on
+from tonnage.running.timelines import NONE, Timeline
 from tonnage.running.wording import death_lines, finish_line, given_up, launch_line, resumed_line
 from tonnage.store.store import Store
 from tonnage.supervising.sampling import CHUNK_SECONDS, keep_samples, kept_series
@@ -70,6 +71,7 @@ class Supervisor:
     forecast_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
     resize_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
     sample_after: dt.datetime = field(default=dt.datetime.min.replace(tzinfo=dt.UTC))
+    timeline: Timeline = field(default_factory=Timeline)
     save_asked: dt.datetime | None = field(default=None)
     """Of the current attempt; lost with this process, which costs one checkpoint more."""
 
@@ -111,6 +113,8 @@ class Supervisor:
         """One round."""
         now = self.clock.now()
         run, observation = self._observe(run, now)
+        if not self.timeline.may_be_judged(observation):
+            return
         situation = self._situation(run, observation, now)
         for action in decide(situation, self.policies, now):
             self._act(self.store.run(run.id), action, now)
@@ -119,18 +123,31 @@ class Supervisor:
         attempt = run.current
         if attempt is None or attempt.is_over:
             return run, Observation(state="absent")
-        seen = self.place.observe(attempt.number)
-        run = self._remember(run, attempt, seen, now)
+        told = self.place.observe(attempt.number)
+        self.timeline = self.timeline.seen(told, now)
+        seen = self.timeline.ours(told)
+        run = self._remember(run, self._redated(run, attempt, told), seen, now)
         run = self._count_replaced(run, seen, now)
         if needs_ending(attempt, seen):
             keep_samples(self.store, self.place, run.id, attempt.number)
             evidence = self.place.evidence(attempt.number)
             series = kept_series(self.store, run.id, attempt.number, now)
-            seen = replace(seen, ending=ending_of(attempt, seen, evidence, now, series=series))
+            theirs, here = self.timeline.theirs(run.current or attempt), self.timeline.ending_here
+            ending = ending_of(theirs, told, evidence, now - self.timeline.ahead, series=series)
+            seen = replace(seen, ending=here(ending))
         elif now >= self.sample_after:
             keep_samples(self.store, self.place, run.id, attempt.number)
             self.sample_after = now + dt.timedelta(seconds=CHUNK_SECONDS)
         return run, seen
+
+    def _redated(self, run: RunRecord, attempt: Attempt, told: Observation) -> Attempt:
+        """The attempt with its start by our clock, where it was noted by another."""
+        started = self.timeline.started(attempt, told.since if told.state == "running" else None)
+        if started == attempt.started:
+            return attempt
+        moved = replace(attempt, started=started)
+        self.store.put_attempt(run.id, moved)
+        return moved
 
     def _remember(self, run: RunRecord, attempt: Attempt, seen: Observation, now: dt.datetime) -> RunRecord:
         """Keep what the attempt said of itself, and tell it once."""
@@ -148,9 +165,8 @@ class Supervisor:
             )
         for text in seen.skipped:
             self.store.tell(run.id, now, f"checkpoint passed over: {text}", key=f"skipped-{text}")
-        if changed is attempt:
-            return run
-        self.store.put_attempt(run.id, changed)
+        if changed is not attempt:
+            self.store.put_attempt(run.id, changed)
         return replace(run, attempts=(*run.attempts[:-1], changed))
 
     def _count_replaced(self, run: RunRecord, seen: Observation, now: dt.datetime) -> RunRecord:
@@ -243,10 +259,11 @@ class Supervisor:
                 self.store.tell(run.id, now, text, key=key)
 
     def _launch(self, run: RunRecord, action: Launch, now: dt.datetime) -> None:
-        if action.after is not None and now < action.after:
-            return
+        wait = NONE if action.after is None else action.after - now
+        if NONE < wait <= dt.timedelta(seconds=self.policies.backoff_most_seconds):
+            return  # a wait beyond the longest there is comes from a clock that was set back
         known = run.current is not None and run.current.number == action.number
-        self.save_asked = None
+        self.save_asked, self.timeline = None, Timeline()
         if not known:
             attempt = Attempt(number=action.number, size=action.size, created=now, why=action.why)
             self.store.put_attempt(run.id, attempt)

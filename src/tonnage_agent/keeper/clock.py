@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from tonnage_agent.steady import SteadyClock
+
 
 class Clock(Protocol):
     """Two ways to ask the time, both in seconds."""
@@ -17,10 +19,13 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's."""
+    """The machine's; as the time of day was when this was made, however it is set later."""
+
+    def __init__(self) -> None:
+        self._steady = SteadyClock()
 
     def now(self) -> float:
-        return time.time()
+        return self._steady.now()
 
     def elapsed(self) -> float:
         return time.monotonic()
