@@ -86,7 +86,7 @@ def _remedies(found: SeriesForecast, limit: int, series: Sequence[Point]) -> tup
     if found.verdict == "leaking" and found.limit_in_seconds is not None:
         pace = found.growth_per_second or 0.0
         return (
-            f"save a checkpoint within {duration(found.limit_in_seconds.p10)}: nothing is lost then",
+            f"a checkpoint within {duration(found.limit_in_seconds.p10)} comes before the limit, nine times in ten",
             f"memory: {_quantity(top + pace * DAY)} keeps it alive a day longer, while you look for what "
             "holds on to memory with every step, epoch or request",
         )

@@ -4,7 +4,8 @@ Asked of windows that all end now, from the whole series down to its last twenti
 after a warm-up, a restart or a level shift. In each window the line of what is kept (`thinning`) must pass five tests.
 
     enough       growth has used up a share of the room there was below the limit: 75 % of it where it lasted an hour,
-                 60 % for two, 40 % for eight, 25 % for a day and a half, and at least 2 % of the limit.
+                 60 % for three, 45 % for eight, 28 % for a day and a half; at least 2 % of the limit, and an eighth
+                 of what the crests stand above it: under tall spikes a little growth is no news.
                  Training has phases of an hour (loading, the first epoch, compiling); what lasts longer is no phase.
     spread       each third of the window has at least half of its fair share of the growth. A level shift has all of
                  it in one third, a saw tooth in its last.
@@ -22,6 +23,7 @@ docs/forecasting.md). No number of samples is assumed beyond the least; irregula
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,8 +38,8 @@ SETTLED = 0.9
 """The share of a window whose line of what is kept is believed."""
 PARTS = 6
 
-SHARE_MOST, SHARE_SHORT, SHORT_HOURS, SHARE_POWER = 0.75, 0.6, 2.0, 0.3
-LEAST_OF_LIMIT = 0.02
+SHARE_MOST, SHARE_SHORT, SHORT_HOURS, SHARE_POWER = 0.75, 0.6, 3.0, 0.3
+LEAST_OF_LIMIT, LEAST_OF_SWING = 0.02, 0.125
 LEAST_THIRD = 0.5
 MOST_SPEEDUP = 2.2
 STEADY = 0.95
@@ -109,7 +111,8 @@ def leaks(stretches: Stretches, limit: float) -> list[Window]:
 def objection(window: Window, limit: float) -> str:
     """The first test a window fails, in a word; empty where it leaks."""
     growth, room = window.growth, max(0.0, limit - window.crest)
-    if growth < LEAST_OF_LIMIT * limit or growth <= 0:
+    swing = window.crest - window.line[-1]
+    if growth <= 0 or growth < max(LEAST_OF_LIMIT * limit, LEAST_OF_SWING * swing):
         return "level"
     thirds = [window.line[end] - window.line[end - 2] for end in (2, 4, 6)]
     if min(thirds) < LEAST_THIRD * growth / 3:
@@ -128,11 +131,11 @@ def objection(window: Window, limit: float) -> str:
 def needed_share(seconds: float) -> float:
     """Which share of the room growth must have used up after so long, to be called a leak.
 
-    >>> [round(needed_share(hours * HOUR), 2) for hours in (0.5, 2, 8, 36)]
-    [0.75, 0.6, 0.4, 0.25]
+    >>> [round(needed_share(hours * HOUR), 2) for hours in (0.5, 3, 8, 36)]
+    [0.75, 0.6, 0.45, 0.28]
     """
     hours = max(seconds / HOUR, 0.01)
-    return min(SHARE_MOST, SHARE_SHORT * (SHORT_HOURS / hours) ** SHARE_POWER)
+    return min(SHARE_MOST, SHARE_SHORT * math.pow(SHORT_HOURS / hours, SHARE_POWER))
 
 
 def _window(stretches: Stretches, first: int) -> Window:
