@@ -122,6 +122,16 @@ def test_what_keeps_the_pods_beside_the_trainers_away_is_found_too() -> None:
     ]
 
 
+def test_what_runs_short_is_named_with_the_node_that_comes_closest() -> None:
+    run = a_run(nodes=3, cpu=1, memory="1Gi", disk="300Gi", command="true")
+    plan = make_plan(workload_of_run(run), sources(), snapshot=a_snapshot("cpu=1"))
+
+    (change,) = plan.verdict.changes
+    assert change.what == "nodes: 1"
+    assert change.why.startswith("there is room for 1 of 3 pods; the next: 300 GiB disk asked for, ")
+    assert change.why.endswith(" disk left on cpu-0")
+
+
 def test_pods_that_do_not_train_and_find_no_node_are_named() -> None:
     plan = beside(a_role("Worker", a_pod(8)), a_role("PS", a_pod(0, memory="90Ti"), gpus=0))
 

@@ -79,6 +79,25 @@ def lacks(gang: Gang, pod: Pod, view: ClusterView) -> tuple[Lack, ...]:
     return tuple(Lack(lack.resource, lack.requested, _room(lack)) for lack in best.values())
 
 
+def next_lacks(gang: Gang, pod: Pod, view: ClusterView) -> tuple[str, tuple[Lack, ...]]:
+    """What the first pod left over lacks on the node that comes closest, beside those of the gang that it took."""
+    best: tuple[tuple[int, float], str, tuple[Lack, ...]] | None = None
+    for name, count in gang.places.items():
+        together = incoming_requests(pod)
+        for _ in range(count):
+            together.add(incoming_requests(pod))
+        found = [each for each in shortfalls(together, view.nodes[name]) if each.resource != "pods"]
+        each_asks = {each.resource: each.requested // (count + 1) for each in found}
+        short = tuple(
+            Lack(each.resource, each_asks[each.resource], _room(each) - count * each_asks[each.resource])
+            for each in found
+        )
+        missing = max(((lack.asked - lack.most) / lack.asked for lack in short), default=0.0)
+        if short and (best is None or (len(short), missing) < best[0]):
+            best = (len(short), missing), name, short
+    return ("", ()) if best is None else best[1:]
+
+
 def reasons_of(refused: Mapping[str, Refusal]) -> tuple[str, ...]:
     """The scheduler's reasons with how many nodes gave each, the most frequent first."""
     counted: Counter[str] = Counter()

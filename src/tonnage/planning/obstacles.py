@@ -12,7 +12,7 @@ from tonnage.figures import plural
 from tonnage.planning.answers import Change
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.ground import Ground
-from tonnage.planning.locating import lacks, reasons_of
+from tonnage.planning.locating import lacks, next_lacks, reasons_of
 from tonnage.planning.mending import changes_for_wall, fewer_nodes
 from tonnage.planning.moving import ways_to_a_place
 from tonnage.planning.placing import Gang
@@ -117,7 +117,7 @@ def _place(situation: Situation) -> list[Obstacle]:
     fewer = None
     if placed and len(situation.roles) == 1:
         found = f"{placed} of {wanted} pods find a node; the global batch changes with it"
-        fewer = fewer_nodes(situation, placed, why="there are not enough nodes", effect=found)
+        fewer = fewer_nodes(situation, placed, why=_why_not_all(situation, ground), effect=found)
     return [Obstacle(_why_nowhere(situation, ground), (*changes, *([fewer] if fewer else [])))]
 
 
@@ -131,6 +131,21 @@ def _why_nowhere(situation: Situation, ground: Ground) -> str:
         if gang.placed
         else _why_no_node(gang, roles[gang.stuck].pod, ground)
     )
+
+
+def _why_not_all(situation: Situation, ground: Ground) -> str:
+    """What the first pod that finds no node lacks, where it would lack least."""
+    placement = situation.plan.placement
+    assert placement is not None
+    gang = placement.empty
+    node, short = next_lacks(gang, situation.roles[gang.stuck].pod, ground.empty)
+    if not short:
+        return "there are not enough nodes"
+    parts = "; ".join(
+        f"{_amount(lack.resource, lack.asked)} asked for, {_amount(lack.resource, max(lack.most, 0))} left on {node}"
+        for lack in short
+    )
+    return f"there is room for {gang.placed:,} of {gang.wanted:,} pods; the next: {parts}"
 
 
 def _next(gang: Gang) -> str:
