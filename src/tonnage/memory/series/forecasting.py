@@ -91,13 +91,12 @@ def _without_leak(
     elif rise is not None and not rise.is_over_long_ago:
         sizes["warming up"] = rise.bytes
     verdict = max(sizes, key=lambda name: sizes[name]) if sizes else "stable"
-    began = stretches.times[0]
     if verdict == "spiky" and spikes is not None:
         return verdict, wording.spikes(spikes, stretches, limit)
     if verdict == "shifted" and shift is not None:
-        return verdict, wording.shift(shift, parts, began)
+        return verdict, wording.shift(shift, parts)
     if verdict == "warming up" and rise is not None:
-        return verdict, wording.rise(rise, whole, objection(whole, limit), limit, began)
+        return verdict, wording.rise(rise, whole, objection(whole, limit), limit)
     return verdict, wording.level(stretches, parts, whole, rise, limit)
 
 

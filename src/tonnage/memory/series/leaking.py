@@ -93,8 +93,8 @@ def windows(stretches: Stretches) -> Iterator[Window]:
     """Windows that end now, the whole series first."""
     width, count = stretches.span, len(stretches.times)
     while width > 0:
-        first = stretches.at(stretches.end - width)
         is_whole = width == stretches.span
+        first = 0 if is_whole else stretches.at(stretches.end - width)
         if count - first < (LEAST_POINTS if is_whole else WINDOW_POINTS):
             return
         yield _window(stretches, first)

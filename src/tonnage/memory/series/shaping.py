@@ -33,7 +33,7 @@ class Shift:
     """One step from one level to another."""
 
     at: float
-    """Seconds, on the series' own clock."""
+    """Seconds since the first measurement."""
     before: float
     after: float
 

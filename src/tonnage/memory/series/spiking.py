@@ -34,7 +34,7 @@ class Spikes:
     """None where there was one only."""
     share_of_time: float
     moments: tuple[float, ...]
-    """When each stood highest."""
+    """When each stood highest, in seconds since the first measurement."""
 
 
 def spikes_of(stretches: Stretches, parts: Sequence[Part], limit: float) -> Spikes | None:
@@ -60,7 +60,7 @@ def phase_of(
     found: Spikes, series: Sequence[Point], phases: Sequence[str], stretch_seconds: float
 ) -> str | None:
     """The phase most of the spikes stood in; None where none is told."""
-    times = [point.seconds for point in series]
+    times = [point.seconds - series[0].seconds for point in series]
     named: Counter[str] = Counter()
     for moment in found.moments:
         first = bisect_left(times, moment)

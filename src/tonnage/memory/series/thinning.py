@@ -24,6 +24,7 @@ class Stretches:
     """A thinned series; all four have the same length."""
 
     times: list[float]
+    """Seconds since the first measurement: differences stay exact, whatever the clock's own zero is."""
     lows: list[float]
     highs: list[float]
     kept: list[float]
@@ -49,10 +50,10 @@ class Stretches:
 
 def thin(series: Sequence[Point], most: int = MOST_STRETCHES) -> Stretches:
     """Thin a series that is sorted by time and not empty."""
+    begin = series[0].seconds
     if len(series) <= most or series[-1].seconds <= series[0].seconds:
         values = [point.bytes for point in series]
-        return _stretches([point.seconds for point in series], values, values)
-    begin = series[0].seconds
+        return _stretches([point.seconds - begin for point in series], values, values)
     per_second = most / (series[-1].seconds - begin)
     times: list[float] = []
     lows: list[float] = []
@@ -62,14 +63,14 @@ def thin(series: Sequence[Point], most: int = MOST_STRETCHES) -> Stretches:
         place = int((seconds - begin) * per_second)
         if place != current:
             current = place
-            times.append(seconds)
+            times.append(seconds - begin)
             lows.append(value)
             highs.append(value)
         elif value < lows[-1]:
             lows[-1] = value
         elif value > highs[-1]:
             highs[-1] = value
-    times[-1] = series[-1].seconds  # the last stretch ends where the series does
+    times[-1] = series[-1].seconds - begin  # the last stretch ends where the series does
     return _stretches(times, lows, highs)
 
 

@@ -44,20 +44,20 @@ def spikes(found: Spikes, stretches: Stretches, limit: float) -> tuple[str, ...]
     )
 
 
-def shift(found: Shift, parts: Sequence[Part], began: float) -> tuple[str, ...]:
+def shift(found: Shift, parts: Sequence[Part]) -> tuple[str, ...]:
     """From where to where, when, and how long since."""
     word = "rose" if found.size > 0 else "fell"
     return (
         f"{word} once from {format_bytes(found.before)} to {format_bytes(found.after)}, "
-        f"{duration(found.at - began)} after the begin, and has stayed there for "
+        f"{duration(found.at)} after the begin, and has stayed there for "
         f"{duration(parts[-1].end - found.at)}",
     )
 
 
-def rise(found: Rise, whole: Window, why: str, limit: float, began: float) -> tuple[str, ...]:
+def rise(found: Rise, whole: Window, why: str, limit: float) -> tuple[str, ...]:
     """What it grew, and why that is no leak."""
     first, second = whole.halves
-    lines = [f"rose by {format_bytes(found.bytes)}, nine tenths of it in {duration(found.until - began)}"]
+    lines = [f"rose by {format_bytes(found.bytes)}, nine tenths of it in {duration(found.until)}"]
     if why == "too early":
         room = max(0.0, limit - whole.crest)
         needed = needed_share(whole.end - whole.begin)
