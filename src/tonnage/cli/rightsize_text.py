@@ -14,7 +14,7 @@ LEGEND = "OOM: first attempts that died at their limit. GiB-h: memory held and n
 def draw_backtest(view: BacktestView) -> Iterator[str]:
     """What was replayed, a table for each time to failure, what they mean."""
     runs, signatures = plural(view.num_tasks, "run"), plural(view.num_signatures, "signature")
-    yield f"{runs} of {signatures}, replayed in order of start; nothing known before it happened"
+    yield f"{runs} of {signatures}, replayed; nothing is known before it happened"
     for each in view.tables:
         yield ""
         yield heading(f"a death comes after {each.time_to_failure:g} of the runtime")

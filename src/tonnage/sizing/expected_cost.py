@@ -9,7 +9,7 @@ How many average runs a death is worth is found in the `ledger`, from the same h
 What may happen is in `outlook`. Three more facts are used:
 
 - An attempt that died is a peak that is at least known to be larger than its limit. Until the instance ends it counts
-  as one and a half times that limit (1.2 times, when it had been raised before).
+  as a peak that lies as far above as the outlook expects of a run that passed that limit.
 - The user's request is an upper anchor: runs that ended have run under it. A limit beyond the largest peak is never
   set above it, and at the request a death is not expected.
 - Below the largest peak a limit is set only when twenty independent runs say so; and since the cheapest of many noisy
@@ -27,16 +27,18 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tonnage.sizing.ledger import Ledger, Shadows
-from tonnage.sizing.outlook import Known, Outlook, look_ahead
+from tonnage.sizing.outlook import Known, Outlook, brought_forward, look_ahead
 from tonnage.sizing.policy import Sizer
 from tonnage.sizing.task import FLOOR
 
 WINDOW = 256
 NEWS_SHARE = 32
-PENDING = 1.5
-PENDING_AGAIN = 1.2
+GUESS_SHARE = 0.6
+LEAST_GUESS, MOST_GUESS = 0.05, 0.4
+"""In logarithms over the limit that was died at."""
 ENOUGH_TO_GO_BELOW = 20.0
 LIKELY_TIME_TO_FAILURE = 0.75
 """A dead attempt is reckoned to have lasted so much of a run."""
@@ -45,6 +47,7 @@ RETRY_WASTE = 0.3
 INSIDE = 0.35
 """A record that stays below a limit lies, on average, so far between the old record and it, in logarithms."""
 BUMP_SHARE = 0.75
+LEAST_BUMP_BELOW = 0.05
 LEAST_BUMP, MOST_BUMP = 0.25, 0.7
 """In logarithms: a quarter more, up to twice as much."""
 OLDEST_LOOKED_AT = 64
@@ -53,7 +56,6 @@ MARGINS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.17, 
            1.05, 1.4, 1.8, 2.3)  # fmt: skip
 """Margins that are tried above the largest peak, in logarithms: half a percent to tenfold."""
 MOST_BELOW = 64
-DOUBT = 1.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class ExpectedCostSizer:
         self.ledger = ledger
         self.shadows = Shadows()
         self.num_known = 0
+        self.num_started = 0
         self.offer: Offer | None = None
         self.offers: dict[int, Offer] = {}
         self.seen: deque[Known] = deque(maxlen=WINDOW)
@@ -95,20 +98,22 @@ class ExpectedCostSizer:
         self.num_news = 0
         self.outliving = -1.0
         self.outlook: Outlook | None = None
+        self.is_stale = False
         self.decided: dict[float, float] = {}
 
     def started(self, run: int, now: float) -> None:
         self.running[run] = now
+        self.num_started = run + 1
         if self.offer is not None:
             self.offers[run] = self.offer
 
     def failed(self, run: int, now: float, limit: float, seconds: float) -> None:
-        self.dead[run] = ((PENDING_AGAIN if run in self.dead else PENDING) * limit, seconds)
+        self.dead[run] = (self._guess(limit), seconds)
         if run in self.offers:
             self.offers[run].lost += limit * seconds
         self.running.pop(run, None)
         self.running[run] = now
-        self.outlook = None
+        self.is_stale = True
 
     def ended(self, run: int, now: float, peak: float, seconds: float) -> None:
         self.ledger.count(peak * seconds)
@@ -123,16 +128,16 @@ class ExpectedCostSizer:
             or peak > self.top
             or self.num_news * NEWS_SHARE >= len(self.seen)
         ):
-            self.outlook = None
+            self.is_stale = True
         self.top = max(self.top, peak)
 
     def limit(self, now: float, requested: float) -> float:
         if not self.seen:
             return requested
         outliving = self._outliving(now)
-        if self.outlook is None or outliving != self.outliving:
+        if self.outlook is None or self.is_stale or outliving != self.outliving:
             self.outlook, self.outliving = look_ahead(self._known(), outliving), outliving
-            self.num_news = 0
+            self.is_stale, self.num_news = False, 0
             self.decided = {}
         if requested not in self.decided:
             self.decided[requested] = cheapest(self.outlook, requested, self.ledger.price(self.num_known))
@@ -143,14 +148,12 @@ class ExpectedCostSizer:
     def bump(self, failed: float, requested: float) -> float:
         """Enough for three quarters of the runs that need more than this."""
         if self.outlook is None:
-            if not self.seen:
-                return 2 * failed
-            self.outlook = look_ahead(self._known(), max(0.0, self.outliving))
-            self.decided = {}
+            return 2 * failed
         top = self.outlook.top
         base = max(failed, top)
         excess = self.outlook.excess(BUMP_SHARE, beyond=math.log(base / top))
-        bumped = max(1.2 * failed, base * math.exp(min(MOST_BUMP, max(LEAST_BUMP, excess))))
+        least = LEAST_BUMP if failed >= top else LEAST_BUMP_BELOW
+        bumped = base * math.exp(min(MOST_BUMP, max(least, excess)))
         return requested if failed < requested < bumped else bumped
 
     def _settle(self, run: int, now: float, peak: float, seconds: float) -> None:
@@ -164,11 +167,22 @@ class ExpectedCostSizer:
             self.shadows.settle(account, offer.rivals, peak, seconds, now)
         self.shadows.ended(run, now, peak, seconds)
 
+    def _guess(self, died_at: float) -> float:
+        """The peak of an instance of which it is known only that this was not enough."""
+        if self.outlook is None:
+            return died_at * math.exp(MOST_GUESS)
+        top = self.outlook.top
+        if died_at < top:
+            return top
+        excess = self.outlook.excess(GUESS_SHARE, beyond=math.log(died_at / top))
+        return died_at * math.exp(min(MOST_GUESS, max(LEAST_GUESS, excess)))
+
     def _known(self) -> list[Known]:
         """Runs that ended, and those that are known to need more than they were given, in order of start."""
         typical = sum(run.seconds for run in self.seen) / len(self.seen)
-        waiting = [Known(run, peak, max(typical, seconds)) for run, (peak, seconds) in self.dead.items()]
-        return sorted([*self.seen, *waiting])
+        newest = islice(reversed(self.dead.items()), WINDOW)
+        waiting = [Known(run, peak, max(typical, seconds)) for run, (peak, seconds) in newest]
+        return sorted([*brought_forward(self.seen, self.num_started), *waiting])
 
     def _outliving(self, now: float) -> float:
         """How many running attempts will have been longer than any that ended; nearly as old ones count in part."""
@@ -221,7 +235,7 @@ def _below(outlook: Outlook, death: float) -> Iterator[tuple[float, float]]:
         if limit >= peaks[place]:
             continue
         held = bisect_right(peaks, limit)
-        over = 1 - outlook.weight[held] + DOUBT / outlook.independent
+        over = 1 - outlook.weight[held] + 1 / outlook.independent
         time_over, use_over = time - outlook.time[held], use - outlook.use[held]
         known = (
             limit * outlook.time[held]

@@ -18,15 +18,17 @@ from tonnage.sizing.baselines import Krr, RuleOfThumb, Vpa
 from tonnage.sizing.policy import Sizer
 from tonnage.sizing.task import FLOOR
 
-DEATH_PRICE = 20.0
-"""In GiB-hours of an average run of the history, before the accounts say otherwise."""
 STAGES = (3, 10)
 """Runs with fewer than three earlier ones, with fewer than ten, and the others."""
+DEATH_PRICES = (6.0, 6.0, 18.0)
+"""For each of them, in average runs of the history, before the accounts say otherwise. While little is known every rule
+lets many die and safety is dear; later deaths are rare and a small margin avoids them."""
 UNCERTAIN_DEATHS = 2.0
 """So many deaths are added to both sides: two against one is no evidence."""
 WASTE_WEIGHT = 4.0
 """A tenth less waste is as hard to come by as a third fewer deaths."""
-EAGERNESS = 1.0
+EAGERNESS = 0.5
+"""The price follows the square root of the imbalance: accounts of a few deaths are not worth a leap."""
 MOST_FACTOR = 8.0
 TIME_TO_FAILURE = 0.75
 """A dead attempt is reckoned to have lasted so much of a run."""
@@ -65,7 +67,8 @@ class Ledger:
 
     def price(self, num_known: int) -> float:
         """Byte-seconds a death is worth avoiding, for a run with so many earlier ones."""
-        return DEATH_PRICE * self.account(num_known).factor() * self.used / self.num_runs
+        stage = bisect_right(STAGES, num_known)
+        return DEATH_PRICES[stage] * self.accounts[stage].factor() * self.used / self.num_runs
 
     def account(self, num_known: int) -> Account:
         return self.accounts[bisect_right(STAGES, num_known)]
