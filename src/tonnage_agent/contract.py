@@ -93,6 +93,9 @@ is ended by the agent."""
 PROBE_OVER = "the probe is over"
 """In the record's message, where it is."""
 
+LEFT_RUNNING = "it left"
+"""Begins the record's message about processes that the command left behind, which are ended with it."""
+
 # Ends that are the agent's own doing; chosen outside what shells, Python and launchers use.
 EXIT_PREFLIGHT = 80
 EXIT_DEADLINE = 81

@@ -114,7 +114,8 @@ class Facts:
         if self.first_rank is not None:
             notes.append(f"rank {self.first_rank} failed first")
         if self.left_running:
-            notes.append(f"it left {self.left_running} processes running; they were ended")
+            some = "1 process" if self.left_running == 1 else f"{self.left_running} processes"
+            notes.append(f"{contract.LEFT_RUNNING} {some} running, ended with it")
         self.message = "; ".join(notes)
 
     def _memory(self) -> dict[str, Any]:

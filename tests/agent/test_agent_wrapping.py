@@ -158,7 +158,7 @@ def test_what_the_command_leaves_running_is_ended(tmp_path):
     code, out, _ = agent.end()
     assert code == 4
     assert not is_alive(int(out))
-    assert agent.record["message"] == "it left 1 processes running; they were ended"
+    assert agent.record["message"] == "it left 1 process running, ended with it"
 
 
 def test_orphans_are_reaped_while_the_command_runs(tmp_path):

@@ -202,3 +202,14 @@ def test_a_run_whose_saves_all_failed_is_finished_and_says_so() -> None:
     assert ended(evidence(a_pod(exit_code=0), records={0: told})).summary.startswith("every save failed")
     saved = {**told, "checkpoint": {"step": 5, "when": 0}}
     assert ended(evidence(a_pod(exit_code=0), records={0: saved})).summary == ""
+
+
+def test_a_command_that_leaves_something_running_is_said_to() -> None:
+    record = {
+        "version": 1,
+        "state": "ended",
+        "exitCode": 0,
+        "message": "it left 1 process running, ended with it",
+    }
+    left = ended(evidence(a_pod(exit_code=0), records={0: record}))
+    assert (left.cause, left.summary) == (None, "it left 1 process running, ended with it")

@@ -23,7 +23,7 @@ from tonnage.running.attempts import Attempt, Cause, Ending
 from tonnage.running.causes import cause_of
 from tonnage.running.facts import Facts
 from tonnage.running.observing import Observation
-from tonnage_agent.contract import PROBE_OVER
+from tonnage_agent.contract import LEFT_RUNNING, PROBE_OVER
 
 SETTLE_SECONDS = 10.0
 """How long reasons may come late; the kubelet's status loop and the job controller are well within it."""
@@ -175,8 +175,14 @@ def _how_it_finished(facts: Facts) -> str:
     if any(PROBE_OVER in box.record.message for box in facts.boxes):
         return PROBE_OVER
     if facts.total is None or facts.step is None:
-        return ""
+        return _left_running(facts)
     return f"the command exited 0 after {facts.step:,} of {facts.total:,} steps"
+
+
+def _left_running(facts: Facts) -> str:
+    """Of a command that starts something else and exits: what goes on behind it is ended, and its owner must know."""
+    notes = [note for box in facts.boxes for note in box.record.message.split("; ")]
+    return next((note for note in notes if note.startswith(LEFT_RUNNING)), "")
 
 
 def _records_say_so(evidence: Evidence) -> bool:

@@ -85,11 +85,13 @@ class Facts:
         return max(0, self.total - (self.saved[0] or 0)) * per_step
 
     @property
-    def lost_seconds(self) -> float:
+    def lost_seconds(self) -> float | None:
         """Time since the newest whole checkpoint, or since it started where there is none (or it resumed after)."""
-        started, saved = self._started(), self.saved[1]
+        started, (safe_step, saved) = self._started(), self.saved
         if started is None:
             return 0.0
+        if safe_step is None and not self.boxes and self.observation.progress is None:
+            return None  # nobody said how far it was, so nobody knows what it had saved
         since = started if saved is None else max(saved, started)
         return max(0.0, (self.first_end - since).total_seconds())
 

@@ -83,7 +83,7 @@ def lost(ending: Ending, price_per_hour: int | None = None) -> str:
         cost = f" ({price(ending.lost_seconds, price_per_hour)})" if price_per_hour else ""
         amount = f"{duration(ending.lost_seconds)} of work{cost}"
     if ending.safe_step is None:
-        return f"{amount}: there is no checkpoint"
+        return amount if ending.lost_seconds is None else f"{amount}: there is no checkpoint"
     return f"{amount}: checkpoint at step {ending.safe_step:,} is whole"
 
 

@@ -35,6 +35,7 @@ def lightning(run: Run) -> Any:
             self._last = -1
             self._resumed: tuple[str | None] | None = None
             self._random: dict[str, Any] = {}
+            self._own_random: dict[str, Any] = {}
 
         @property
         def checkpoint(self) -> str | None:
@@ -42,13 +43,14 @@ def lightning(run: Run) -> Any:
             if self._resumed is None:
                 saved = run.resume()
                 self._resumed = (None if saved is None else os.fspath(saved / _FILE),)
+                self._own_random = {} if saved is None else _generators_in(saved / _own_file(run))
             return self._resumed[0]
 
         def state_dict(self) -> dict[str, Any]:
             return {"random": random_state()}
 
         def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-            self._random = state_dict.get("random", {})
+            self._random = self._own_random or state_dict.get("random", {})
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
             run.listening(is_on=True, alone=True)  # Lightning itself would end without a save
@@ -67,7 +69,7 @@ def lightning(run: Run) -> Any:
             run.step(step, total)
             verdict = run.asks(step, total, everywhere=True)
             if verdict.save and run.keeper is not None:
-                run.save(step, lambda folder: _save(trainer, folder), sharded=True)
+                run.save(step, lambda folder: _save(trainer, folder, run), sharded=True)
             if verdict.stop:
                 trainer.should_stop = True
 
@@ -78,5 +80,23 @@ def lightning(run: Run) -> Any:
     return KeepingCallback()
 
 
-def _save(trainer: Any, folder: Path) -> None:
+def _save(trainer: Any, folder: Path, run: Run) -> None:
     trainer.save_checkpoint(os.fspath(folder / _FILE))
+    if run.ranks.rank:  # what Lightning writes holds the first rank's generators; the others draw differently
+        import torch
+
+        torch.save(random_state(), folder / _own_file(run))
+
+
+def _own_file(run: Run) -> str:
+    return f"random-{run.ranks.rank}.pt"
+
+
+def _generators_in(path: Path) -> dict[str, Any]:
+    """What this rank kept beside the checkpoint; nothing for the first rank, or with another number of ranks."""
+    if not path.is_file():
+        return {}
+    import torch
+
+    found: dict[str, Any] = torch.load(path, weights_only=False)
+    return found

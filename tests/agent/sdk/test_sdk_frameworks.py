@@ -14,7 +14,7 @@ from dev.obtain_torch import frameworks_folder, interpreter_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 SOURCE = Path(__file__).parents[3] / "src"
-SEVERAL = {"torch_script-2": 2, "fsdp_script": 2, "hugging_face_script-2": 2}
+SEVERAL = {"torch_script-2": 2, "fsdp_script": 2, "hugging_face_script-2": 2, "lightning_script-2": 2}
 
 pytestmark = [
     pytest.mark.torch,
@@ -82,7 +82,10 @@ def weights_of(said: str) -> str:
     return found[1]
 
 
-ALL = ["torch_script", "torch_script-2", "fsdp_script", "hugging_face_script", "lightning_script"]
+ALL = [
+    "torch_script", "torch_script-2", "fsdp_script", "hugging_face_script", "hugging_face_script-2",
+    "lightning_script", "lightning_script-2",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", ALL)

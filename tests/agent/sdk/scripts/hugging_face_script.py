@@ -45,6 +45,9 @@ arguments = TrainingArguments(
     use_cpu=True,
     disable_tqdm=True,
 )
+if arguments.world_size > 1:
+    # Several ranks on CPUs are given the device `cpu:0`, which torch.load does not know; GPUs have no such trouble.
+    arguments.__dict__["_setup_devices"] = torch.device("cpu")
 trainer = Trainer(model, arguments, train_dataset=Numbers(), callbacks=[keeping, Dying()])
 trainer.train(resume_from_checkpoint=keeping.checkpoint)
 weights = b"".join(value.detach().numpy().tobytes() for value in model.parameters())

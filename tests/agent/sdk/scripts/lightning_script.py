@@ -11,7 +11,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer, seed_everythin
 from tonnage_agent import sdk
 
 torch.set_num_threads(1)
-seed_everything(1, verbose=False)
+world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+seed_everything(1 + rank, verbose=False)  # ranks that draw alike would hide whose generators came back
 
 
 class Network(LightningModule):
@@ -31,19 +32,25 @@ class Network(LightningModule):
 
 class Dying(Callback):
     def on_train_batch_start(self, trainer, *_):
-        if os.environ.get("DIE_AT") == str(trainer.global_step):
+        is_it = os.environ.get("DIE_RANK", str(rank)) == str(rank)
+        if is_it and os.environ.get("DIE_AT") == str(trainer.global_step):
             os.kill(os.getpid(), getattr(signal, os.environ["DIE_BY"]))
 
 
 chance = torch.Generator().manual_seed(0)
 inputs = torch.randn(64, 8, generator=chance)
 data = torch.utils.data.TensorDataset(inputs, inputs.sum(1))
-loader = sdk.Batches(torch.utils.data.DataLoader(data, batch_size=8, shuffle=True), seed=3)
+sampler = torch.utils.data.distributed.DistributedSampler(data, world, rank) if world > 1 else None
+loading = torch.utils.data.DataLoader(data, batch_size=8, shuffle=sampler is None, sampler=sampler)
+loader = sdk.Batches(loading, seed=3)
 run = sdk.attach(checkpoints=sys.argv[1], every=float(os.environ.get("EVERY", "0")))
 keeping = sdk.lightning(run)
 trainer = Trainer(
     max_steps=20,
     accelerator="cpu",
+    devices=world,
+    strategy="ddp" if world > 1 else "auto",
+    use_distributed_sampler=False,
     callbacks=[keeping, Dying()],
     enable_checkpointing=False,
     enable_progress_bar=False,
