@@ -19,6 +19,7 @@ from tonnage.running.history import Launching
 from tonnage.running.losses import loss_of
 from tonnage.running.observing import Bounds, Observation
 from tonnage.running.policies import Policies
+from tonnage.running.wording import lost
 from tonnage.store.store import Store
 from tonnage.supervising.loop import Supervisor
 
@@ -89,6 +90,14 @@ def test_a_death_that_nothing_explains_yet_waits_for_its_reasons() -> None:
     late = loss_of(attempt, bare, NOON + dt.timedelta(seconds=11))
     assert late is not None
     assert (late.code, late.evidence) == ("EXT-01", ("pod x was deleted while it ran   pods",))
+
+
+def test_what_a_pod_that_nobody_heard_of_has_lost_is_not_known() -> None:
+    gone = Evidence(pods=(PodEnd(index=0, name="x", node="n1", phase="Running", is_gone=True, is_lost=True),))
+    attempt = Attempt(number=1, size=Size(), created=NOON, started=NOON)
+    ending = loss_of(attempt, gone, NOON + dt.timedelta(seconds=60))
+    assert ending is not None
+    assert (ending.lost_seconds, lost(ending)) == (None, "an unknown amount of work")
 
 
 def test_a_pod_that_had_done_its_work_was_no_death() -> None:

@@ -41,7 +41,7 @@ class Gatherer:
 
     def gather(self, look: Look) -> Evidence:
         """All of it, kept on this machine."""
-        lost = self.memory.lost or states.vanished_first(look, self.memory.pods, self.memory.gone)
+        lost = self.memory.lost or states.vanished_first(look, self.memory.gone)
         pods = self._ended_pods(look, lost)
         gathered = self._about(look, pods, lost)
         evidence = replace(gathered, job_conditions=self._job_conditions(look, pods.values()))
@@ -90,7 +90,7 @@ class Gatherer:
 
     def _ended_pods(self, look: Look, lost: Collection[str]) -> dict[int, Object]:
         """For each place in the gang the pod whose loss ended it, else the last that ran: others tell nothing."""
-        seen = {**self.memory.pods, **{reading.uid_of(pod): pod for pod in look.pods}}
+        seen = {**look.known, **{reading.uid_of(pod): pod for pod in look.pods}}
         every = sorted(seen.values(), key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
         found: dict[int, Object] = {}
         for pod in every:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tonnage.kube.running import reading
@@ -30,6 +30,9 @@ class Look:
     workload: Object | None
     pods: tuple[Object, ...] = ()
     nodes: int = 1
+    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Pods by uid that were known before the API server was asked, and those it named: of these, what it did not name
+    is gone. A watch learns of others while a look is still at work on what it saw; nothing follows from those."""
 
     @property
     def is_absent(self) -> bool:
@@ -77,6 +80,12 @@ def look(api: RunApi, setting: KubeSetting, number: int) -> Look:
         workload = None
     pods = api.pods(setting.labels(number))
     return Look(workload, tuple(pods), setting.nodes)
+
+
+def with_known(seen: Look, before: Collection[str], memory: Mapping[str, Mapping[str, Any]]) -> Look:
+    """The look with what it may be held against: uids known `before` it, as the memory has them now."""
+    uids = {*before, *(reading.uid_of(pod) for pod in seen.pods)}
+    return replace(seen, known={uid: pod for uid, pod in memory.items() if uid in uids})
 
 
 def workload_ref(setting: KubeSetting, number: int) -> Ref:

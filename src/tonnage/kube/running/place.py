@@ -30,7 +30,7 @@ from tonnage.kube.running.holding import held_by, position_in
 from tonnage.kube.running.launching import Launcher, suspend, workloads_of
 from tonnage.kube.running.leasing import RunLease
 from tonnage.kube.running.log_lines import lines_after
-from tonnage.kube.running.looking import SUSPENDED, Look, look, workload_ref
+from tonnage.kube.running.looking import SUSPENDED, Look, look, with_known, workload_ref
 from tonnage.kube.running.preflight import Preflight, Report
 from tonnage.kube.running.remembering import Memory
 from tonnage.kube.running.resizing import resize_pods
@@ -113,10 +113,9 @@ class KubePlace:
 
     def observe(self, number: int) -> Observation:
         self._watch_pods(number)
-        seen = look(self._api, self._setting, number)
+        seen = self._look(number)
         memory = self._memory(number)
-        memory.see(seen.pods)
-        memory.miss(set(memory.pods) - {reading.uid_of(pod) for pod in seen.pods}, time.time())
+        memory.miss(set(seen.known) - {reading.uid_of(pod) for pod in seen.pods}, time.time())
         self._last = (number, seen)
         if self._acts:
             self._know_nodes(seen, memory)
@@ -142,8 +141,7 @@ class KubePlace:
     def evidence(self, number: int) -> Evidence:
         memory = self._memory(number)
         gatherer = Gatherer(self._api, memory, self._setting.nodes)
-        seen = look(self._api, self._setting, number)
-        memory.see(seen.pods)
+        seen = self._look(number)
         memory.flush()
         kept = gatherer.kept()
         if seen.is_absent and not memory.pods and kept is not None:
@@ -158,7 +156,7 @@ class KubePlace:
         if seen.marked_over:
             return {}  # whoever came after the lost one was ended by us
         gatherer = Gatherer(self._api, memory, self._setting.nodes)
-        new = [uid for uid in states.replaced_pods(seen, memory.pods) if uid not in known]
+        new = [uid for uid in states.replaced_pods(seen) if uid not in known]
         return {uid: gatherer.gather_of(seen, uid) for uid in new}
 
     def stop(self, number: int, grace_seconds: float) -> None:
@@ -273,12 +271,20 @@ class KubePlace:
             self._adopted.add(number)
         if seen.is_finished or seen.marked_over or seen.is_ending:
             return seen
-        lost = states.lost_pods(seen, memory.pods)
+        lost = states.lost_pods(seen)
         if not lost:
             return seen
         memory.lose(lost)
         suspend(self._api, self._setting, number, "a pod was lost")
-        return look(self._api, self._setting, number)
+        return self._look(number)
+
+    def _look(self, number: int) -> Look:
+        """What there is, kept, and held against what was known before."""
+        memory = self._memory(number)
+        before = set(memory.pods)
+        seen = look(self._api, self._setting, number)
+        memory.see(seen.pods)
+        return with_known(seen, before, memory.pods)
 
     def _know_nodes(self, seen: Look, memory: Memory) -> None:
         """Learn once what each node is, while it is there to be asked."""

@@ -16,8 +16,6 @@ from tonnage.kube.running import reading
 from tonnage.kube.running.looking import SUSPENDED, Look
 from tonnage.running.observing import State
 
-Pods = Mapping[str, Mapping[str, Any]]
-
 
 def state_of(look: Look, *, is_queued: bool = False) -> State:
     """The state; `is_queued` means that Kueue, not we, suspends it."""
@@ -99,26 +97,26 @@ def finished_at(pod: Mapping[str, Any]) -> dt.datetime | None:
     return reading.moment(ended.get("finishedAt"))
 
 
-def lost_pods(look: Look, seen: Pods) -> list[str]:
+def lost_pods(look: Look) -> list[str]:
     """Uids of pods that had started and are lost: failed or vanished, without a running one in their place."""
     running = {
         index for index, pod in look.newest.items() if reading.is_running(pod) and not reading.is_going(pod)
     }
-    return [uid for uid, pod in _lost(look, seen) if reading.index_of(pod, look.nodes) not in running]
+    return [uid for uid, pod in _lost(look) if reading.index_of(pod, look.nodes) not in running]
 
 
-def replaced_pods(look: Look, seen: Pods) -> list[str]:
+def replaced_pods(look: Look) -> list[str]:
     """Uids of lost pods in whose place another has started since: deaths that the attempt outlived."""
     current = look.newest
     found = []
-    for uid, pod in _lost(look, seen):
+    for uid, pod in _lost(look):
         after = current.get(reading.index_of(pod, look.nodes))
         if after is not None and reading.uid_of(after) != uid and reading.has_started(after):
             found.append(uid)
     return found
 
 
-def vanished_first(look: Look, seen: Pods, gone: Mapping[str, float]) -> list[str]:
+def vanished_first(look: Look, gone: Mapping[str, float]) -> list[str]:
     """Uids of pods that vanished while they ran, before their controller called the attempt finished.
 
     What it removes afterwards is its own cleaning up.
@@ -126,10 +124,10 @@ def vanished_first(look: Look, seen: Pods, gone: Mapping[str, float]) -> list[st
     if look.workload is None or not look.is_finished:
         return []
     over = max((at.timestamp() for at in _told_at(look.workload)), default=0.0)
-    outlived = replaced_pods(look, seen)
+    outlived = replaced_pods(look)
     return [
         uid
-        for uid, pod in _lost(look, seen)
+        for uid, pod in _lost(look)
         if uid not in outlived and not reading.is_over(pod) and gone.get(uid, over) < over
     ]
 
@@ -140,10 +138,10 @@ def _told_at(workload: Mapping[str, Any]) -> Iterator[dt.datetime]:
             yield moment
 
 
-def _lost(look: Look, seen: Pods) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _lost(look: Look) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Pods that had started and failed or vanished, as they were last seen."""
     now = {reading.uid_of(pod): pod for pod in look.pods}
-    for uid, before in seen.items():
+    for uid, before in look.known.items():
         pod = now.get(uid, before)
         is_lost = uid not in now or reading.status(pod).get("phase") == "Failed"
         if reading.has_started(pod) and is_lost and not _succeeded(pod):
