@@ -53,6 +53,8 @@ class NodesBench(Bench):
         self.volume.chmod(0o777)
         for item in self._objects():
             self.sandbox.api.create(item)
+        claim = f"/api/v1/namespaces/{self.namespace}/persistentvolumeclaims/{CLAIM}"
+        self.sandbox.api.wait(claim, lambda found: found["status"].get("phase") == "Bound")
         if self.is_spot:
             self.kubectl("label", "nodes", "-l", "tonnage.dev/real-node", f"{SPOT_LABEL}=spot")
 
