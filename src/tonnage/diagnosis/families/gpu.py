@@ -159,6 +159,8 @@ FAMILY = Family(
             r"CUDA out of memory",
             r"torch(?:\.cuda)?\.OutOfMemoryError",
             r"HIP out of memory",
+            r"XPU out of memory",
+            r"MPS backend out of memory",
             weigh=_torch_oom,
         ),
         rule(
@@ -192,6 +194,10 @@ FAMILY = Family(
             r"cuda(?:Malloc|runtime).*out of memory",
             r"cuda runtime error \(2\)",
             r"THCudaCheck FAIL.*out of memory",
+            r"cupy\.cuda\.memory\.OutOfMemoryError",
+            r"rmm::(?:bad_alloc|out_of_memory)|RMM failure.*out_of_memory|std::bad_alloc: out_of_memory: CUDA",
+            r"hipErrorOutOfMemory|CUDA error 2: out of memory",
+            r"BFCArena::AllocateRawInternal.*Failed to allocate memory",
         ),
         rule(
             "GPU-03",
