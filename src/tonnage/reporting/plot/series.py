@@ -35,6 +35,7 @@ def series_scene(view: ForecastView) -> Scene:
     areas = [_band(stretches, scale, columns, shown)]
     if until is not None and until.p10 + stretches.span < shown:
         areas.append(_range(until.p10, until.p90, stretches.span, shown, columns))
+        texts.append(Text(RIGHT, BOTTOM - 30, "limit reached, 80 % sure", anchor="end", colour=SOFT))
     texts.append(Text(LEFT, BOTTOM + 30, "0", colour=SOFT))
     texts.append(Text(RIGHT, BOTTOM + 30, duration(shown), anchor="end", colour=SOFT))
     return Scene(tuple(lines), tuple(areas), (), (), tuple(texts))
