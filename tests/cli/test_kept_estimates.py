@@ -97,10 +97,14 @@ def test_other_code_asks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert estimator.asked == ["memory"]
 
 
-def test_the_code_is_another_when_a_file_of_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["peak.py", "measured.json"])
+def test_the_code_is_another_when_a_file_of_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     (tmp_path / "memory").mkdir()
-    source = tmp_path / "memory" / "peak.py"
-    source.write_text("PEAK = 1\n")
+    (tmp_path / "memory" / ".#cap.py").symlink_to("an editor's lock, which leads nowhere")
+    source = tmp_path / "memory" / name
+    source.write_text("1\n")
     monkeypatch.setattr(kept_estimates.tonnage, "__file__", str(tmp_path / "__init__.py"))
     monkeypatch.setattr(kept_estimates, "WORKED_OUT_BY", ("memory",))
     before = code_stamp()
@@ -109,7 +113,9 @@ def test_the_code_is_another_when_a_file_of_it_is(tmp_path: Path, monkeypatch: p
     assert code_stamp() != before
 
 
-@pytest.mark.parametrize("content", [b"", b"not msgpack", b"\x81\xa1a\x01"])
+@pytest.mark.parametrize(
+    "content", [b"", b"not msgpack", b"\x81\xa1a\x01", b"\x81\xa1\xff\x80", b"\x81\xa1a\x81" * 2000]
+)
 def test_a_spoilt_file_is_no_obstacle_and_is_replaced(tmp_path: Path, content: bytes) -> None:
     first = a_command(tmp_path, Counted)
     answer = first.memory(SETUP)

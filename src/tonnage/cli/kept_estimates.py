@@ -138,13 +138,22 @@ class KeptEstimator:
 def code_stamp() -> str:
     """A name for the code that works answers out: another one whenever a file of it is."""
     root = Path(tonnage.__file__).parent
-    files = [path for part in WORKED_OUT_BY for path in _sources(root / part)]
-    marks = sorted(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in files)
+    marks = sorted(_mark(path) for part in WORKED_OUT_BY for path in _files(root / part))
     return f"{tonnage.__version__}-{_digest(str(marks).encode())}"
 
 
-def _sources(path: Path) -> Iterator[Path]:
-    return path.rglob("*.py") if path.is_dir() else iter((path,))
+def _files(path: Path) -> Iterator[Path]:
+    """Code and the tables beside it; not what Python makes of it."""
+    found = path.rglob("*") if path.is_dir() else iter((path,))
+    return (each for each in found if each.suffix in (".py", ".json") and each.is_file())
+
+
+def _mark(path: Path) -> str:
+    try:
+        stat = path.stat()
+    except OSError:  # replaced at this moment
+        return str(path)
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def _key(setup: Setup) -> str:
@@ -163,7 +172,11 @@ def _plain(number: object) -> object:
 def _read(file: Path) -> dict[str, Kept]:
     try:
         return msgspec.msgpack.decode(file.read_bytes(), type=dict[str, Kept])
-    except (OSError, msgspec.MsgspecError):
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+    ):  # msgspec's own errors are ValueErrors, those of its text are others
         return {}
 
 
