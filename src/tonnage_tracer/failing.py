@@ -136,6 +136,8 @@ def _quoted(operation: str) -> str:
 
 def _place(failure: BaseException, file: str) -> str:
     """The last line of the user's own file in the traceback, else the last line at all."""
+    if isinstance(failure, SyntaxError):  # its traceback ends in Python's own importer
+        return f"{failure.filename or file}" + (f":{failure.lineno}" if failure.lineno else "")
     frames = traceback.extract_tb(failure.__traceback__)
     mine = [frame for frame in frames if file and frame.filename == file]
     chosen: Any | None = mine[-1] if mine else (frames[-1] if frames else None)

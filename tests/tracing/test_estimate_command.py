@@ -77,6 +77,24 @@ def test_a_knob_that_build_does_not_take_is_refused(torch_python: str, file: Pat
     assert "does not take sequence" in " ".join(shown.stderr.split())  # wrapped where the path happens to end
 
 
+def test_what_describes_the_shape_beside_a_step_need_not_be_taken_by_build(torch_python: str, file: Path):
+    shown = estimate(
+        torch_python, "--step", f"{file}:build", "--shape", "gpt2", "--batch", "8", "--seq", "128", "--gpu", "h200",
+        "-o", "json",
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(shown.stdout)
+    assert found["mode"] == "exact"
+    assert "build() does not take sequence: its own was traced" in found["notes"]
+
+
+def test_a_file_that_is_not_python_is_named_with_its_line(torch_python: str, tmp_path: Path):
+    (tmp_path / "train.py").write_text("import torch\ndef build(:\n")
+    shown = estimate(torch_python, "--step", f"{tmp_path}/train.py:build", "--gpu", "h200")
+    assert shown.returncode == 1
+    assert "train.py:2" in "".join(shown.stderr.split())
+
+
 def test_a_shape_answers_where_the_step_cannot_be_traced(torch_python: str, file: Path):
     alone = estimate(torch_python, "--step", f"{file}:broken")
     assert alone.returncode == 1

@@ -6,6 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from tonnage.cli.estimate_answering import Answer, fits_of
 from tonnage.cli.estimate_asking import Asked, StepAsked
 from tonnage.cluster.gpus import GpuType
@@ -37,7 +39,8 @@ def _traced(asked: Asked, step: StepAsked) -> Answer:
         # What a step does depends on the GPU by its compute capability: kernels are chosen by it.
         if gpu.compute not in traces:
             traces[gpu.compute] = _trace(step, gpu)
-        estimates.append(_exact(traces[gpu.compute], gpu))
+            _refuse_what_is_not_taken(step, traces[gpu.compute], has_shape=asked.shape is not None)
+        estimates.append(_with_notes(_exact(traces[gpu.compute], gpu), step, traces[gpu.compute]))
     trace = traces[asked.gpus[0].compute]
     view = EstimateView(
         subject=step.text,
@@ -54,7 +57,7 @@ def _trace(step: StepAsked, gpu: GpuType) -> Trace:
     knobs = dict(step.knobs)
     with _settings_refused(os.environ):
         read_settings(os.environ)  # torch itself may crash on them, which would say less
-    trace = trace_step(
+    return trace_step(
         TraceRequest(
             file=file,
             function=function,
@@ -65,17 +68,36 @@ def _trace(step: StepAsked, gpu: GpuType) -> Trace:
             knobs=knobs,
         )
     )
-    unknown = [name for name in knobs if name in trace.fixed]
-    if unknown:
-        raise RefusedError(
-            Problem(
-                code="EST-010",
-                what=f"{function}() does not take {', '.join(unknown)}",
-                where=str(file),
-                hint=f"name it as a keyword argument: def {function}(*, {unknown[0]}=...)",
-            )
+
+
+def _not_taken(step: StepAsked, trace: Trace) -> list[str]:
+    """What was asked for and has no ear in the user's function."""
+    return [name for name, _ in step.knobs if name in trace.fixed]
+
+
+def _refuse_what_is_not_taken(step: StepAsked, trace: Trace, *, has_shape: bool) -> None:
+    """Where a shape stands by, the same words describe it, so they need not be meant for the function."""
+    unknown = _not_taken(step, trace)
+    if not unknown or has_shape:
+        return
+    file, function = parse_step(step.text)
+    raise RefusedError(
+        Problem(
+            code="EST-010",
+            what=f"{function}() does not take {', '.join(unknown)}",
+            where=str(file),
+            hint=f"name it as a keyword argument: def {function}(*, {unknown[0]}=...)",
         )
-    return trace
+    )
+
+
+def _with_notes(estimate: Estimate, step: StepAsked, trace: Trace) -> Estimate:
+    unknown = _not_taken(step, trace)
+    if not unknown:
+        return estimate
+    _, function = parse_step(step.text)
+    note = f"{function}() does not take {', '.join(unknown)}: its own was traced"
+    return replace(estimate, notes=(*estimate.notes, note))
 
 
 def _exact(trace: Trace, gpu: GpuType) -> Estimate:

@@ -100,7 +100,7 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Run ML training on Kubernetes without OOM kills, lost work, endless pending or surprise bills.
 
-    Every command takes -o json, and -h shows its own help.
+    Every command that answers takes -o json, and -h shows its own help.
     """
 
 
