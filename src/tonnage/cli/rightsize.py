@@ -35,7 +35,9 @@ def rightsize() -> None:
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 def backtest(tasks: str, policies: tuple[str, ...], output: str) -> int:
-    """Replay past runs under each sizing policy: how many would have died, how much memory was wasted.
+    """Replay past runs under each sizing policy.
+
+    How many would have died, and how much memory would have been wasted.
 
     TASKS.csv has the columns signature,start,end,requested_bytes,peak_bytes: one row for each run that ended, times
     in seconds on one clock; runs of one signature learn from each other. It may be gzipped, and - is standard input.
