@@ -135,10 +135,14 @@ class ExpectedCostSizer:
         if not self.seen:
             return requested
         outliving = self._outliving(now)
-        if self.outlook is None or self.is_stale or outliving != self.outliving:
-            self.outlook, self.outliving = look_ahead(self._known(), outliving), outliving
+        if self.outlook is None or self.is_stale:
+            self.outlook = look_ahead(self._known(), outliving)
             self.is_stale, self.num_news = False, 0
             self.decided = {}
+        elif outliving != self.outliving:
+            self.outlook = self.outlook.while_outlived(outliving)
+            self.decided = {}
+        self.outliving = outliving
         if requested not in self.decided:
             self.decided[requested] = cheapest(self.outlook, requested, self.ledger.price(self.num_known))
         limit = self.decided[requested]

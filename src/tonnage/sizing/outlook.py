@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -63,6 +63,8 @@ class Outlook:
     use: list[float]
     """Weights, weighted seconds and weighted byte-seconds of the first i peaks."""
     independent: float
+    by_runtime: float
+    """How much peaks follow runtime, from 0 to 1."""
     record_chance: float
     shape: float
     scale: float
@@ -72,6 +74,10 @@ class Outlook:
     @property
     def top(self) -> float:
         return self.peaks[-1]
+
+    def while_outlived(self, num_outliving: float) -> Outlook:
+        """The same, with so many runs older than any that ended."""
+        return replace(self, record_chance=_record_chance(self.by_runtime, self.independent, num_outliving))
 
     def survival(self, excess: float) -> float:
         """The chance that a record passes the old one by more than this, in logarithms."""
@@ -90,6 +96,7 @@ def look_ahead(runs: Sequence[Known], num_outliving: float = 0.0) -> Outlook:
     away = [value - mean for value in logs]
     spread = sum(value * value for value in away)
     independent = _independent(away, spread)
+    by_runtime = _correlation(runs, away, spread)
     shape, scale = _tail(logs, independent / count)
     order = sorted(range(count), key=logs.__getitem__)
     half_life = max(LEAST_HALF_LIFE, HALF_LIFE_SHARE * count)
@@ -105,7 +112,8 @@ def look_ahead(runs: Sequence[Known], num_outliving: float = 0.0) -> Outlook:
         time=[0.0, *accumulate(times)],
         use=[0.0, *accumulate(time * peak for time, peak in zip(times, peaks, strict=True))],
         independent=independent,
-        record_chance=_record_chance(runs, away, spread, independent, num_outliving),
+        by_runtime=by_runtime,
+        record_chance=_record_chance(by_runtime, independent, num_outliving),
         shape=shape,
         scale=scale,
         record_seconds=sum(runs[place].seconds for place in largest) / len(largest),
@@ -151,11 +159,8 @@ def _independent(away: Sequence[float], spread: float) -> float:
     return max(1.0, count * (1 - similar) / (1 + similar))
 
 
-def _record_chance(
-    runs: Sequence[Known], away: Sequence[float], spread: float, independent: float, num_outliving: float
-) -> float:
+def _record_chance(by_runtime: float, independent: float, num_outliving: float) -> float:
     """Between what exchangeable runs say and what peaks that follow runtime say."""
-    by_runtime = _correlation(runs, away, spread)
     return (1 - by_runtime) / (independent + 1) + by_runtime * (num_outliving + 1) / (
         independent + num_outliving + 1
     )
