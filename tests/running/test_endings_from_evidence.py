@@ -12,10 +12,12 @@ from tests.running.situations import an_attempt
 from tonnage.diagnosis.classifying import classify
 from tonnage.diagnosis.evidence import ContainerEnd, Evidence, PodEnd
 from tonnage.memory.series import Point
-from tonnage.running.attempts import Ending
+from tonnage.running.attempts import Ending, Size
 from tonnage.running.causes import cause_of
 from tonnage.running.endings import ending_of
 from tonnage.running.observing import Observation, Progress, Saved
+from tonnage.running.records import observed_in
+from tonnage_agent.record import Record
 
 CUDA_OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 
@@ -213,3 +215,25 @@ def test_a_command_that_leaves_something_running_is_said_to() -> None:
     }
     left = ended(evidence(a_pod(exit_code=0), records={0: record}))
     assert (left.cause, left.summary) == (None, "it left 1 process running, ended with it")
+
+
+def test_what_the_agent_measured_after_the_kill_does_not_hide_a_leak() -> None:
+    alive = [Point(second / 2, (20 + 5 * second) * 2**20) for second in range(16)]
+    after = [Point(8.1, 11 * 2**20), Point(8.3, 11 * 2**20)]
+    seen = evidence(a_pod(exit_code=137, reason="OOMKilled"))
+    ending = ending_of(
+        an_attempt(size=Size(memory=96 * 2**20)),
+        Observation(state="ended", since=NOON),
+        seen,
+        at(60),
+        series={0: [*alive, *after]},
+    )
+    assert ending is not None
+    assert ending.growth_per_second == pytest.approx(10 * 2**20, rel=0.05)
+
+
+def test_the_last_words_of_an_agent_are_no_note_on_a_living_run() -> None:
+    last = Record(state="ended", message="the command was OOM-killed by the kernel (1 so far)")
+    going = Record(state="running", message="step 9 was not saved: the disk is full")
+    assert observed_in([last]).notes == ()
+    assert observed_in([going]).notes == (going.message,)

@@ -18,6 +18,9 @@ from tonnage.memory.series.growing import LEAST_POINTS
 from tonnage.running.attempts import Attempt
 from tonnage.running.observing import Observation
 
+FALLEN = 0.5
+"""Of the most it held: below this at the very end, whoever held it is gone."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -97,7 +100,8 @@ class Facts:
 
     def growth_of(self, node: int | None) -> float | None:
         """Bytes per second by which memory grew: of the pod that died, else the fastest."""
-        if node is not None and len(kept := self.series.get(node, ())) >= LEAST_POINTS:
+        kept = () if node is None else _alive(self.series.get(node, ()))
+        if len(kept) >= LEAST_POINTS:
             growth = growth_of(kept, limit=self.attempt.size.memory)
             return growth.bytes_per_second if growth.is_growing else None
         own = [box for box in self.boxes if box.node == node]
@@ -114,6 +118,14 @@ class Facts:
         told = [box.started for box in self.boxes]
         told += [end.started for pod in self.evidence.pods for end in pod.containers if not end.is_init]
         return self.attempt.started or min((at for at in told if at is not None), default=None)
+
+
+def _alive(series: Sequence[Point]) -> Sequence[Point]:
+    """Without what was measured after its end: an agent that outlives its command sees memory fall."""
+    most, end = max((point.bytes for point in series), default=0.0), len(series)
+    while end and series[end - 1].bytes < most * FALLEN:
+        end -= 1
+    return series[:end]
 
 
 def _most(*values: int | None) -> int | None:

@@ -33,7 +33,8 @@ def observed_in(records: Sequence[Record]) -> Observation:
 
 def _complaints(records: Sequence[Record]) -> tuple[str, ...]:
     """What scripts say that nothing else tells: a save that failed, a loss that is no number."""
-    said = [record.message for record in records if record.message and not record.cause]
+    living = [record for record in records if record.state != "ended"]  # an end is told by its finding
+    said = [record.message for record in living if record.message and not record.cause]
     return tuple(
         text for text in dict.fromkeys(said) if not text.startswith(_TOLD) and "is passed over" not in text
     )
