@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
+from msgspec.structs import replace
 from plan_builders import (
     GIB,
     GPU,
@@ -21,9 +23,15 @@ from plan_builders import (
 )
 
 from tonnage.cluster.objects import Node
+from tonnage.memory.recipe import Parallel, Recipe
 from tonnage.planning.answers import Plan
+from tonnage.planning.changing import change_for, inline
 from tonnage.planning.fitting import fit, with_fit
 from tonnage.planning.plan import decided, look_at, make_plan
+from tonnage.planning.solver.fixing import Fix
+from tonnage.planning.solver.judging import Outcome, Room
+from tonnage.planning.solver.knobs import Knob
+from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.planning.workload.of_run import workload_of_run
 from tonnage.planning.workload.reading import workloads_in
 from tonnage.reporting.plan import view_plan
@@ -223,6 +231,31 @@ def test_a_smaller_micro_batch_is_one_thing_with_two_edits() -> None:
     edits = {edit.field: edit.value for edit in plan.verdict.changes[0].edits}
     assert edits == {"train.microBatch": 4, "train.accumulation": 2}
     assert view_plan(plan).verdict.headline == "fits, if you change one thing"
+
+
+@pytest.mark.parametrize("knob", ["tensor", "sharding", "checkpointing", "micro_batch", "devices"])
+def test_a_fix_tells_every_edit_it_makes_and_the_field_is_that_of_its_knob(knob: Knob) -> None:
+    before = Setup(Recipe(micro_batch=2, accumulation=4, parallel=Parallel(ddp=16)), Devices("h100", 8, 2))
+    recipes = {
+        "tensor": replace(before.recipe, accumulation=32, parallel=Parallel(ddp=2, tensor=8)),
+        "sharding": replace(before.recipe, parallel=Parallel(fsdp=16)),
+        "checkpointing": replace(before.recipe, checkpointing="full"),
+        "micro_batch": replace(before.recipe, micro_batch=1, accumulation=8),
+        "devices": replace(before.recipe, accumulation=2, parallel=Parallel(ddp=32)),
+    }
+    devices = Devices("h200", 8, 4) if knob == "devices" else before.devices
+    after = Setup(recipes[knob], devices)
+
+    change = change_for(
+        Fix(knob, Outcome(after, Room(1, 2), 1.0, None), Outcome(before, Room(3, 2), 1.0, None))
+    )
+
+    own = {"tensor": "train.parallel", "sharding": "train.parallel", "micro_batch": "train.microBatch"}
+    own |= {"checkpointing": "train.checkpointing", "devices": "nodes"}
+    assert change.field == own[knob]
+    assert change.value == {edit.field: edit.value for edit in change.edits}[change.field]
+    told = change.what.replace("(accumulate ", "train.accumulation: ")
+    assert all(f"{edit.field}: {inline(edit.value)}" in told for edit in change.edits)
 
 
 def test_fewer_cores_than_needed_are_slow_and_no_obstacle() -> None:

@@ -12,16 +12,31 @@ from tonnage.planning.solver.setup import Devices, Setup
 from tonnage.units import format_bytes
 
 MEMORY = "GPU memory"
+_FIELDS: dict[Knob, tuple[str, ...]] = {
+    "micro_batch": ("train.microBatch",),
+    "checkpointing": ("train.checkpointing",),
+    "precision": ("train.precision",),
+    "optimizer": ("train.optimizer",),
+    "offload": ("train.offload",),
+    "sharding": ("train.parallel",),
+    "tensor": ("train.parallel",),
+    "devices": ("nodes", "gpus"),
+}
+"""The lines of the document that a knob is; others that change with it only follow."""
 
 
 def change_for(fix: Fix) -> Change:
     """A fix as the edit that makes it."""
     edits = edits_between(fix.base.setup, fix.outcome.setup)
-    field, value = edits[0] if edits else ("", None)
+    own = [edit for edit in edits if edit[0] in _FIELDS[fix.knob]]
+    field, value = own[0] if own else ("", None)
+    line = knob_text(fix.knob, fix.base.setup, fix.outcome.setup)
+    # other ranks see other samples: without what follows from the knob, the global batch would change
+    follows = [edit for edit in edits if edit not in own and not _is_told(edit[0], fix.knob)]
     required, usable = fix.outcome.room.required, fix.outcome.room.usable
     of = f" of {gib(usable)}" if usable != fix.base.room.usable else ""
     return Change(
-        what=knob_text(fix.knob, fix.base.setup, fix.outcome.setup),
+        what=", ".join((line, *(f"{name}: {inline(one)}" for name, one in follows))),
         effect=f"{gib(required)}{of}{time_text(fix.slower)}",
         field=field,
         value=value,
@@ -142,6 +157,11 @@ def _device_edits(base: Devices, chosen: Devices) -> list[tuple[str, Any]]:
     if (base.per_node, base.gpu) != (chosen.per_node, chosen.gpu):
         edits.append(("gpus", f"{chosen.per_node} x {chosen.gpu}"))
     return edits
+
+
+def _is_told(field: str, knob: Knob) -> bool:
+    """Whether the knob's own line tells this edit already."""
+    return knob == "micro_batch" and field == "train.accumulation"
 
 
 def inline(value: object) -> str:
