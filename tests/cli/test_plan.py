@@ -85,6 +85,24 @@ def answer(*words: str) -> dict[str, Any]:
     return json.loads(result.stdout)  # type: ignore[no-any-return]
 
 
+def test_the_first_line_counts_every_pod_that_holds_gpus(room: Path) -> None:
+    worker = JOB.partition("    Worker:\n")[2]
+    master = worker.replace("replicas: 2", "replicas: 1")
+    Path("job.yaml").write_text(JOB + "    Master:\n" + master)
+    run = answer("job.yaml", "--on", "lab.yaml")["run"]
+    assert (run["pods"], run["gpus"], run["devices"]) == (3, 24, "3 nodes x 8 h100")
+
+    Path("job.yaml").write_text(
+        JOB + "    Master:\n" + master.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: 2")
+    )
+    assert answer("job.yaml", "--on", "lab.yaml")["run"]["devices"] == "2 nodes x 8 h100, 1 node x 2 h100"
+    assert call("job.yaml").stdout.splitlines()[0].startswith("old-job   18 GPUs")
+
+    Path("job.yaml").write_text(JOB + "    Master:\n" + master.replace("nvidia.com/gpu: 8, ", ""))
+    assert answer("job.yaml", "--on", "lab.yaml")["run"]["devices"] == "2 nodes x 8 h100"
+    assert call("job.yaml").stdout.splitlines()[0].startswith("old-job   2 x 8 GPUs")
+
+
 # -- what --fit says
 
 

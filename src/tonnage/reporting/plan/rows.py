@@ -22,7 +22,8 @@ def title(view: PlanView) -> tuple[str, str, str]:
     if run.devices:
         on = run.devices
     elif run.gpus:
-        on = f"{run.pods} x {run.gpus // max(1, run.pods)} GPUs"
+        holders, rest = divmod(run.gpus, max(1, round(run.gpus_per_pod)))
+        on = f"{run.gpus} GPUs" if rest else f"{holders} x {round(run.gpus_per_pod)} GPUs"
     else:
         on = f"{run.pods} pod{'' if run.pods == 1 else 's'}, no GPU"
     return run.name, on, view.verdict.headline

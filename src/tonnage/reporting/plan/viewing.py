@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tonnage.cluster.snapshot import Snapshot
 from tonnage.manifests.expecting import expected_target
 from tonnage.planning.answers import (
@@ -19,6 +21,7 @@ from tonnage.planning.changing import things_in
 from tonnage.planning.placing import Gang
 from tonnage.planning.shares import Stranding
 from tonnage.planning.solver.parts import PartAnswer
+from tonnage.planning.solver.setup import Devices
 from tonnage.reporting.plan.views import (
     AlternativeView,
     FitView,
@@ -106,8 +109,19 @@ def _run(plan: Plan) -> RunView:
         gpus_per_pod=wish.milli / 1000,
         gpu_type=plan.memory.gpu,
         ranks=workload.ranks,
-        devices=str(plan.devices) if plan.devices else "",
+        devices=_devices(plan),
     )
+
+
+def _devices(plan: Plan) -> str:
+    """All pods that hold GPUs, those with as many of them together: a master holds them as its workers do."""
+    if plan.devices is None:
+        return ""
+    pods: Counter[int] = Counter()
+    for role in plan.workload.roles:
+        pods[role.gpus.count] += role.count if role.gpus.milli else 0
+    kinds = [Devices(plan.devices.gpu, count, pods[count]) for count in sorted(pods, reverse=True) if count]
+    return ", ".join(map(str, kinds))
 
 
 def _memory(memory: GpuMemory) -> GpuMemoryView:
