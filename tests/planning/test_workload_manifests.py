@@ -173,6 +173,33 @@ def test_one_process_that_holds_eight_gpus_is_remarked_on() -> None:
     assert any("one process holds 4 GPUs" in remark for remark in one(text).remarks)
 
 
+@pytest.mark.parametrize("said", ["", "  nprocPerNode: auto\n"])
+def test_the_operator_of_a_pytorch_job_tells_torchrun_one_process_for_each_gpu(said: str) -> None:
+    job = one(given.PYTORCH_JOB.replace('  nprocPerNode: "2"\n', said))
+
+    assert (job.ranks, job.remarks) == (8, ())
+
+
+def test_a_train_job_on_a_torch_runtime_starts_one_process_for_each_gpu() -> None:
+    job = one(given.TRAIN_JOB.replace("    numProcPerNode: gpu\n", ""))
+
+    assert job.ranks == 8
+    assert not any("one process" in remark for remark in job.remarks)
+
+
+def test_how_many_processes_another_runtime_asks_of_torchrun_is_not_known() -> None:
+    text = given.TRAIN_JOB.replace("    numProcPerNode: gpu\n", "").replace("torch-distributed", "our-own")
+
+    assert one(text).ranks is None
+    assert "known only when it runs" in (one(text).why_unknown("ranks") or "")
+
+
+def test_torchrun_in_a_plain_job_starts_one_process_whatever_it_holds() -> None:
+    text = given.JOB.replace("torchrun, --nproc_per_node=4", "torchrun")
+
+    assert any("one process holds 4 GPUs" in remark for remark in one(text).remarks)
+
+
 def test_shared_memory_without_a_size_is_bounded_by_the_memory_limit_or_only_by_the_node() -> None:
     bounded = given.JOB.replace(", sizeLimit: 16Gi", "")
     unbounded = bounded.replace(", memory: 128Gi}", "}")

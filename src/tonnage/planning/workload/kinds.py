@@ -14,6 +14,10 @@ import msgspec
 from tonnage.planning.workload.merging import merged
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+ONE_PER_GPU = "auto"
+"""What training-operator and Trainer's torch policy tell torchrun (PET_NPROC_PER_NODE) where nobody says more."""
+SET_BY_RUNTIME = "$(PET_NPROC_PER_NODE)"
+"""Stands for a count that a runtime we do not know may set, or not."""
 
 
 class RoleShape(msgspec.Struct):
@@ -100,14 +104,14 @@ def _job_set(spec: dict[str, Any]) -> Shape | None:
 
 
 def _replicas(
-    field_name: str, framework: str, without_ranks: tuple[str, ...]
+    field_name: str, framework: str, without_ranks: tuple[str, ...], default_ranks: str | None = None
 ) -> Callable[[dict[str, Any]], Shape | None]:
     """A reader for the Kubeflow kinds of the first generation, which differ in names only."""
 
     def read(spec: dict[str, Any]) -> Shape | None:
         policy = _mapping(spec, "runPolicy")
         elastic = _mapping(spec, "elasticPolicy")
-        processes = elastic.get("nProcPerNode") or spec.get("nprocPerNode")
+        processes = elastic.get("nProcPerNode") or spec.get("nprocPerNode") or default_ranks
         roles = []
         for name, replica in _mapping(spec, field_name).items():
             template = _mapping(replica, "template") if isinstance(replica, dict) else {}
@@ -158,11 +162,14 @@ def _train_job(spec: dict[str, Any]) -> Shape | None:
                 template, {key: override[key] for key in ("metadata", "spec") if key in override}
             )
     processes = trainer.get("numProcPerNode")
-    ranks = processes if isinstance(processes, int) else str(processes) if processes else None
+    is_torch = "torch" in str(runtime)
+    if not processes:
+        processes = ONE_PER_GPU if is_torch else SET_BY_RUNTIME
+    ranks = processes if isinstance(processes, int) else str(processes)
     count = _whole(trainer, "numNodes")
     shape = Shape(
         [RoleShape("node", max(1 if count is None else count, 1), template, ranks)],
-        framework="torch" if "torch" in str(runtime) else "",
+        framework="torch" if is_torch else "",
         is_suspended=spec.get("suspend") is True,
     )
     shape.unknown.append(
@@ -205,7 +212,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Shape | None]] = {
     "Job": _job,
     "JobSet": _job_set,
     "TrainJob": _train_job,
-    "PyTorchJob": _replicas("pytorchReplicaSpecs", "torch", ()),
+    "PyTorchJob": _replicas("pytorchReplicaSpecs", "torch", (), ONE_PER_GPU),
     "TFJob": _replicas("tfReplicaSpecs", "tensorflow", ("PS", "Evaluator")),
     "MPIJob": _mpi_job,
 }
