@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 
+from tonnage.cluster.gpus import GpuType
 from tonnage.errors import Problem
+from tonnage.memory.ledger.attention_kernels import AMPERE
 from tonnage.memory.ledger.families.program import ACTIVATIONS
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes.images import smallest_image
 from tonnage.memory.shapes.shape import ModelShape, ShapeError
 
 
-def check_recipe(shape: ModelShape, recipe: Recipe, where: str | None = None) -> None:
-    """Raise ShapeError with every contradiction between the two."""
-    problems = [*_inputs(shape, recipe), *_adapters(shape, recipe), *_ranks(shape, recipe)]
+def check_recipe(
+    shape: ModelShape, recipe: Recipe, gpu: GpuType | None = None, where: str | None = None
+) -> None:
+    """Raise ShapeError with every contradiction between the two, and with the GPU where one is named."""
+    problems = [
+        *_inputs(shape, recipe),
+        *_attention(shape, recipe, gpu),
+        *_adapters(shape, recipe),
+        *_ranks(shape, recipe),
+    ]
     if problems:
         raise ShapeError(
             *(
@@ -100,6 +109,26 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         found.append(
             ("SHAPE-026", f"{shape.name} leaves nothing of so small an image", f"image {recipe.image}",
              f"at least --image {smallest_image(shape.architecture)}")
+        )  # fmt: skip
+    return found
+
+
+def _attention(shape: ModelShape, recipe: Recipe, gpu: GpuType | None) -> list[Complaint]:
+    """The flash-attention package has kernels for half precision on Ampere and later, and nothing else."""
+    if recipe.attention != "flash" or shape.family == "convnet":
+        return []
+    found: list[Complaint] = []
+    if recipe.precision == "fp32":
+        found.append(
+            ("SHAPE-038", "flash attention works in half precision", "precision fp32",
+             "amp-bf16 instead of fp32, or --attention sdpa, which takes the kernel that there is")
+        )  # fmt: skip
+    if gpu is not None and gpu.compute < AMPERE:
+        major, minor = gpu.compute
+        found.append(
+            ("SHAPE-039", f"flash attention has no kernel for {gpu.name}",
+             f"compute capability {major}.{minor}, of {AMPERE[0]}.{AMPERE[1]} at least",
+             "--attention sdpa, which takes the kernel that there is")
         )  # fmt: skip
     return found
 

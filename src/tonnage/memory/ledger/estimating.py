@@ -15,6 +15,7 @@ from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
 from tonnage.memory.estimate import Estimate, Guard, Interval
 from tonnage.memory.ledger.allocating import Passage
+from tonnage.memory.ledger.attention_kernels import AttentionKernels
 from tonnage.memory.ledger.checking import check_recipe
 from tonnage.memory.ledger.explaining import Told, explain
 from tonnage.memory.ledger.guarding import MIB, guard_for_shape
@@ -40,7 +41,7 @@ def shape_estimate(
 
     `quick` reads the answer off straight lines through small steps: rough, but many thousand in a second.
     """
-    check_recipe(shape, recipe, where)
+    check_recipe(shape, recipe, gpu, where)
     if quick:
         return replace(straight_estimate(shape, recipe, gpu, _unallocated), step_seconds=step_seconds)
     return replace(_in_full(shape, recipe, gpu), step_seconds=step_seconds)
@@ -51,7 +52,7 @@ def shape_peaks(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
 
     The full answer to the same question is built on this one, so asking both costs little more than one.
     """
-    check_recipe(shape, recipe)
+    check_recipe(shape, recipe, gpu)
     found = _unallocated(shape, recipe, gpu)
     guard = guard_for_shape(shape, recipe, expected=found.expected, unpressed=found.expected)
     return replace(found, guard=replace(guard, bytes=guard.bytes - MIB))
@@ -73,7 +74,7 @@ def shape_least(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> int:
     No limit below its allocated peak trains, the guard grows with what is expected and covers what is reserved;
     it is rounded up to whole MiB, which can make up for one at most.
     """
-    check_recipe(shape, recipe)
+    check_recipe(shape, recipe, gpu)
     program, told = _worked_out(shape, recipe, gpu)
     free = _passage(shape, recipe, gpu).freely()
     outside = _told(program, told, gpu).outside_allocator
@@ -106,7 +107,7 @@ def _unallocated(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
 
 @lru_cache(maxsize=4)
 def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told]:
-    run = remembered_run(shape, recipe)
+    run = remembered_run(shape, recipe, AttentionKernels.of(gpu.compute, recipe.attention))
     trace = trace_of(run, recipe, gpu.name, steps=1)
     program = with_steady_step(program_of(trace, device_of(gpu, trace.settings)))
     return program, explain(program, run, recipe)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from tonnage.memory.ledger.attention_kernels import HOPPER, AttentionKernels
 from tonnage.memory.ledger.autograd import Frame, Node, Slot, StopRecomputation, run_backward
 from tonnage.memory.ledger.tape import ARRIVAL, BUFFER, GRADIENT, INPUT, PARAMETER, Part, Tape
 from tonnage.memory.ledger.tensors import BYTES, Shape, Storage, Tensor, count, dense, dense_like
@@ -37,6 +38,7 @@ class Machine(msgspec.Struct):
     grad_enabled: bool = True
     adds_in_place: bool = True
     """Whether gradients are summed in place, as on a device; under a tracer they are not."""
+    kernels: AttentionKernels = HOPPER
     order: int = 0
     casts: dict[int, tuple[Tensor, Part]] = msgspec.field(default_factory=dict)
     """Weights that autocast has cast, and the layer that used them first."""

@@ -18,6 +18,8 @@ from functools import lru_cache, partial
 import msgspec
 from msgspec.structs import replace
 
+from tonnage.cluster.gpus import find_gpu
+from tonnage.memory.ledger.attention_kernels import HOPPER, AttentionKernels
 from tonnage.memory.ledger.checking import check_recipe
 from tonnage.memory.ledger.families.catalogue import family_of
 from tonnage.memory.ledger.families.program import Program
@@ -85,8 +87,11 @@ class Run(msgspec.Struct):
 
 def shape_trace(shape: ModelShape, recipe: Recipe, gpu: str) -> Trace:
     """Two steps as a trace, as if they had been recorded."""
-    check_recipe(shape, recipe)
-    return trace_of(remembered_run(shape, recipe), recipe, gpu)
+    found = find_gpu(gpu)
+    assert found is not None
+    check_recipe(shape, recipe, found)
+    kernels = AttentionKernels.of(found.compute, recipe.attention)
+    return trace_of(remembered_run(shape, recipe, kernels), recipe, gpu)
 
 
 def trace_of(run: Run, recipe: Recipe, gpu: str, steps: int = 2) -> Trace:
@@ -98,9 +103,9 @@ def trace_of(run: Run, recipe: Recipe, gpu: str, steps: int = 2) -> Trace:
 
 
 @lru_cache(maxsize=4)
-def remembered_run(shape: ModelShape, recipe: Recipe) -> Run:
+def remembered_run(shape: ModelShape, recipe: Recipe, kernels: AttentionKernels) -> Run:
     """The same run for memory and for time."""
-    return run_steps(shape, recipe)
+    return run_steps(shape, recipe, kernels)
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +115,12 @@ def working_bytes(shape: ModelShape, recipe: Recipe) -> int:
 
 
 def run_steps(
-    shape: ModelShape, recipe: Recipe, *, adds_in_place: bool = True, layer_by_layer: bool = False
+    shape: ModelShape,
+    recipe: Recipe,
+    kernels: AttentionKernels = HOPPER,
+    *,
+    adds_in_place: bool = True,
+    layer_by_layer: bool = False,
 ) -> Run:
     """Build the model and train a first step; the machine's tape holds what happened.
 
@@ -118,10 +128,10 @@ def run_steps(
     """
     local = local_shape(shape, recipe)
     templates = None
-    shallow = None if layer_by_layer else _shallow_run(local, recipe, adds_in_place)
+    shallow = None if layer_by_layer else _shallow_run(local, recipe, kernels, adds_in_place)
     if shallow is not None:
         templates = shallow.templates(min(recipe.accumulation, DISTINCT))
-    run = _built(local, recipe, adds_in_place)
+    run = _built(local, recipe, kernels, adds_in_place)
     machine, tape, sharing = run.machine, run.tape, run.sharing
     trained = [p for p in machine.parameters if p.leaf]
     state = OptimizerState(
@@ -188,7 +198,9 @@ class Shallow:
         return read_template(tape, step, self._period, self._edge)
 
 
-def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shallow | None:
+def _shallow_run(
+    local: ModelShape, recipe: Recipe, kernels: AttentionKernels, adds_in_place: bool
+) -> Shallow | None:
     """The micro-steps to write a deep model's from; nothing where it is not deep, or its layers are not alike."""
     period = period_of(local, recipe)
     # What a decoder's layers share is summed over them: the first two to add to it differ from the rest.
@@ -200,7 +212,7 @@ def _shallow_run(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Shal
     if not is_deep and (period > 1 or local.decoder_layers or local.layers < 2 * edge):
         return None
     small = replace(local, layers=layers, decoder_layers=decoder_layers)
-    return _remembered_shallow_run(small, _told_to_micro_steps(recipe), period, edge, adds_in_place)
+    return _remembered_shallow_run(small, _told_to_micro_steps(recipe), kernels, period, edge, adds_in_place)
 
 
 def _told_to_micro_steps(recipe: Recipe) -> Recipe:
@@ -211,9 +223,14 @@ def _told_to_micro_steps(recipe: Recipe) -> Recipe:
 
 @lru_cache(maxsize=32)
 def _remembered_shallow_run(
-    small: ModelShape, recipe: Recipe, period: int, edge: int, adds_in_place: bool
+    small: ModelShape,
+    recipe: Recipe,
+    kernels: AttentionKernels,
+    period: int,
+    edge: int,
+    adds_in_place: bool,
 ) -> Shallow:
-    return Shallow(_built(small, recipe, adds_in_place), recipe, period, edge)
+    return Shallow(_built(small, recipe, kernels, adds_in_place), recipe, period, edge)
 
 
 def _stretched(run: Run, shallow: Tape, templates: tuple[Template, ...]) -> None:
@@ -231,8 +248,8 @@ def _stretched(run: Run, shallow: Tape, templates: tuple[Template, ...]) -> None
         stretch.hand_gradients(template, run.program.weights)
 
 
-def _built(local: ModelShape, recipe: Recipe, adds_in_place: bool) -> Run:
-    machine = Machine(adds_in_place=adds_in_place)
+def _built(local: ModelShape, recipe: Recipe, kernels: AttentionKernels, adds_in_place: bool) -> Run:
+    machine = Machine(adds_in_place=adds_in_place, kernels=kernels)
     machine.tape.mark("build")
     dtype = PARAMETER_DTYPE[recipe.precision]
     weights = _weights_of(local, recipe)

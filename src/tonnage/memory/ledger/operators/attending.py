@@ -1,22 +1,21 @@
-"""Scaled dot-product attention: which kernel PyTorch takes, and what each one keeps.
+"""Scaled dot-product attention: what the kernel that PyTorch takes keeps.
 
-On Hopper with half-precision inputs the cuDNN kernel is preferred; fp32 goes to the memory-efficient kernel;
-grouped heads in fp32, or a bias that is trained, fall back to the spelt-out ("math") version with its square
-matrices. The `flash` choice is the flash-attention package's kernel, which keeps what the cuDNN one keeps.
+A fused kernel keeps its operands, its result and one number per row; where none fits, attention is spelt out with its
+square matrices. The `flash` choice is the flash-attention package's kernel, which PyTorch's own was taken from.
 """
 
 from __future__ import annotations
 
+from tonnage.memory.ledger.attention_kernels import Heads, Kernel
 from tonnage.memory.ledger.autograd import Gradients, Node, track
 from tonnage.memory.ledger.operators.elementwise import add, dropout, scale, to
 from tonnage.memory.ledger.operators.normalizing import softmax
 from tonnage.memory.ledger.operators.products import half, matmul
-from tonnage.memory.ledger.operators.views import expand, reshape, transpose
+from tonnage.memory.ledger.operators.views import expand, reshape, sliced, transpose
 from tonnage.memory.ledger.tensors import Shape, Tensor, dense_like
 
-HALF = ("bfloat16", "float16")
-CUDNN_HEAD_LIMIT = 256
-"""Widest head of cuDNN's kernel on Hopper in training."""
+FLASH_STEP = 8
+"""Elements of a head to which the flash kernel's operands are filled up."""
 
 
 def scaled_dot_product(
@@ -26,17 +25,44 @@ def scaled_dot_product(
     v, k, q = half(v), half(k), half(q)
     if mask is not None and mask.dtype == "bool":
         mask = q.machine.call("aten.where.self", [mask], [(mask.shape, q.dtype, None, "s")])[0]
-    grouped = k.shape[1] != q.shape[1]
-    trained_mask = mask is not None and mask.requires_grad
-    odd = q.shape[-1] % 8 != 0
-    if q.dtype in HALF and not trained_mask and not odd and q.shape[-1] <= CUDNN_HEAD_LIMIT:
-        return _fused(q, k, v, mask, "cudnn", rate)
-    if not grouped and not trained_mask:
-        return _fused(q, k, v, mask, "efficient", rate)
-    return _spelt_out(q, k, v, mask=mask, causal=causal, rate=rate)
+    kernel = q.machine.kernels.choose(
+        Heads(
+            q.dtype,
+            q.shape[-1],
+            grouped=k.shape[1] != q.shape[1],
+            masked=mask is not None,
+            trains_mask=mask is not None and mask.requires_grad,
+            drops=rate > 0,
+        )
+    )
+    if kernel == "math":
+        return _spelt_out(q, k, v, mask=mask, causal=causal, rate=rate)
+    if kernel == "flash" and q.shape[-1] % FLASH_STEP:
+        wide_q, wide_k, wide_v = (_widened(x, -(-x.shape[-1] // FLASH_STEP) * FLASH_STEP) for x in (q, k, v))
+        return sliced(_fused(wide_q, wide_k, wide_v, mask, kernel, rate), 3, q.shape[-1])
+    return _fused(q, k, v, mask, kernel, rate)
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, rate: float) -> Tensor:
+def _widened(x: Tensor, width: int) -> Tensor:
+    """A copy with zeros behind each row."""
+    machine, before, dtype, label = x.machine, x.shape, x.dtype, x.label
+
+    def padded(given: Tensor, last: int) -> Tensor:
+        shape = (*before[:-1], last)
+        return machine.call("aten.constant_pad_nd.default", [given], [(shape, dtype, None, label)])[0]
+
+    out = padded(x, width)
+
+    def rule(_saved: list[Tensor], gradients: list[Tensor | None], _node: Node) -> Gradients:
+        (g,) = gradients
+        assert g is not None
+        return [padded(g, before[-1])]
+
+    track(machine, [out], [x], [], rule)
+    return out
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: Kernel, rate: float) -> Tensor:
     machine = q.machine
     batch, heads, rows, _ = q.shape
     name = f"aten._scaled_dot_product_{kernel}_attention"
@@ -45,7 +71,8 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, kernel: str, ra
         stride, sums = dense_like(q.shape, q.stride), (batch, heads, rows, 1)
     else:
         width = q.shape[3]
-        stride, sums = (rows * heads * width, width, heads * width, 1), (batch, heads, -(-rows // 32) * 32)
+        rounded = rows if kernel == "flash" else -(-rows // 32) * 32
+        stride, sums = (rows * heads * width, width, heads * width, 1), (batch, heads, rounded)
     given = [q, k, v] if mask is None else [q, k, v, mask]
     made = machine.call(
         f"{name}.default",
