@@ -356,11 +356,54 @@ def test_a_misspelt_model_is_a_mistake_with_the_right_name(room: Path) -> None:
     assert "gpt2" in (error.problem.hint or "")
 
 
-@pytest.mark.parametrize("content", [None, "{", "\x00"], ids=["missing", "half", "binary"])
-def test_a_config_that_cannot_be_read_is_a_mistake_with_its_path(room: Path, content: str | None) -> None:
+@pytest.mark.parametrize(
+    ("sequence", "mend"),
+    [
+        ("sequence: 4096,", "train.sequence: at most 1024"),
+        ("", "say train.sequence, the tokens of one sample"),
+    ],
+)
+def test_a_document_that_contradicts_its_model_must_change_first(
+    room: Path, sequence: str, mend: str
+) -> None:
+    text = RUN.replace("sequence: 2048,", sequence).replace("  train:", "  model: {shape: gpt2}\n  train:")
+    Path("run.yaml").write_text(text)
+    result = call("run.yaml", "--on", "lab.yaml")
+
+    assert result.return_value == 1
+    assert f"Smallest fix  {mend}" in result.stdout
+    assert answer("run.yaml", "--fit")["fit"]["chosen"] is None
+
+
+def test_a_model_that_nobody_names_is_only_not_known(room: Path) -> None:
+    assert call("run.yaml", "--on", "lab.yaml").return_value == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "code"),
+    [
+        ("{layers: 12, hidden: 768}", "PLAN-005"),
+        ("{family: llama, layers: 2, hidden: 100, heads: 3}", "SHAPE-004"),
+    ],
+)
+def test_dimensions_without_a_meaning_are_a_mistake_with_its_place(room: Path, shape: str, code: str) -> None:
+    Path("run.yaml").write_text(RUN.replace("  train:", f"  model: {{shape: {shape}}}\n  train:"))
+    error = call("run.yaml").exception
+
+    assert isinstance(error, TonnageError)
+    assert error.problem.code == code
+    assert (error.problem.where or "").startswith("run.yaml: spec.model.shape")
+
+
+@pytest.mark.parametrize(
+    "content", [None, "{", "\x00", "[]", b"\xff\xfe"], ids=["missing", "half", "binary", "list", "not text"]
+)
+def test_a_config_that_cannot_be_read_is_a_mistake_with_its_path(
+    room: Path, content: str | bytes | None
+) -> None:
     Path("run.yaml").write_text(RUN.replace("  train:", "  model: {shape: config.json}\n  train:"))
     if content is not None:
-        Path("config.json").write_text(content)
+        Path("config.json").write_bytes(content.encode() if isinstance(content, str) else content)
 
     error = call("run.yaml").exception
 

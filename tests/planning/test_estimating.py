@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from plan_builders import AnEstimator
 from solver_builders import a_setup
 
+from tonnage.errors import Problem
 from tonnage.memory.estimate import Estimate, Interval
 from tonnage.memory.recipe import Checkpointing, Optimizer, Parallel, Precision
 from tonnage.memory.shapes import find_shape
+from tonnage.planning.contradicting import NO_FORMULAS, contradiction_in, is_contradiction
 from tonnage.planning.estimating import CannotEstimate, Remembered, repeated
 from tonnage.planning.shape_estimating import ShapeEstimator
 from tonnage.planning.solver.setup import Setup
@@ -168,3 +172,52 @@ def test_memory_that_is_known_is_not_worked_out_again_for_the_whole_answer() -> 
     assert estimator.memory(setup).required == estimator.estimate(setup).required
     assert list(estimator.bounds(setup)) == [estimator.estimate(setup).required]
     assert len(asked) == 1
+
+
+# -- what the formulas refuse
+
+
+def refused(**changes: Any) -> CannotEstimate:
+    """What the formulas say of GPT-2 with such a recipe."""
+    setup = a_setup(gpu="h100")
+    recipe = replace(setup.recipe, micro_batch=1, sequence=128, parallel=Parallel())
+    with pytest.raises(CannotEstimate) as caught:
+        ShapeEstimator(find_shape("gpt2")).memory(replace(setup, recipe=replace(recipe, **changes)))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "mend"),
+    [
+        ({"sequence": 4096}, "train.sequence: at most 1024"),
+        ({"sequence": None}, "say train.sequence"),
+        ({"image": 224}, "drop train.imageSize"),
+        ({"parallel": Parallel(expert=2)}, "drop train.parallel.expert"),
+        ({"parallel": Parallel(pipeline=64)}, "train.parallel.pipeline: at most 12"),
+    ],
+)
+def test_a_recipe_that_contradicts_its_model_is_mended_in_the_words_of_the_document(
+    changes: dict[str, Any], mend: str
+) -> None:
+    found = contradiction_in(refused(**changes))
+
+    assert found is not None
+    assert mend in found.mend
+    assert "--" not in found.mend
+
+
+def test_several_contradictions_are_all_told() -> None:
+    found = contradiction_in(refused(sequence=4096, image=224))
+
+    assert found is not None
+    assert "has 1024 positions" in str(found)
+    assert "reads text, not images" in str(found)
+
+
+@pytest.mark.parametrize("code", sorted(NO_FORMULAS))
+def test_steps_that_only_our_formulas_do_not_cover_are_no_contradiction(code: str) -> None:
+    assert not is_contradiction(Problem(code=code, what="we have no formulas for this"))
+
+
+def test_a_step_that_could_not_be_traced_is_no_contradiction() -> None:
+    assert contradiction_in(CannotEstimate("no such step")) is None

@@ -11,6 +11,7 @@ import click
 
 from tonnage.cost.pricing import price_of_node
 from tonnage.errors import DocumentError, Problem, TonnageError
+from tonnage.planning.contradicting import in_document_words, is_contradiction
 from tonnage.planning.estimating import FallingBack
 from tonnage.planning.figuring import PodSizer
 from tonnage.planning.sources import Sources
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from tonnage.planning.workload import Workload
     from tonnage.spec.run import Run
     from tonnage.spec.run.training import Shape
-
-MISSPELT = "SHAPE-001"
 
 
 def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tuple[Sources, list[str]]:
@@ -84,24 +83,38 @@ def _shape(run: Run, folder: Path, file: str) -> tuple[ModelShape | None, str]:
     said = model.shape
     if said is None:
         return None, "the step was not traced, and spec.model.shape is not said"
-    from tonnage.memory.shapes import find_shape, shape_from_config
+    if said.preset is None and said.family is None:
+        raise DocumentError(_named(_no_family(), file))
+    from tonnage.memory.shapes import find_shape
 
     try:
         if said.preset is None:
-            return _from_dimensions(said), ""
+            return _from_dimensions(said, said.family or ""), ""
         if said.preset.endswith(".json"):
-            return shape_from_config(json.loads((folder / said.preset).read_text())), ""
+            return _from_config(said, folder), ""
         return find_shape(said.preset, where="spec.model.shape"), ""
     except OSError as error:
         raise DocumentError(_no_config(said, folder, error.strerror or "cannot be read")) from None
     except json.JSONDecodeError as error:
         raise DocumentError(_no_config(said, folder, f"not JSON: {error.msg}, line {error.lineno}")) from None
+    except UnicodeDecodeError:
+        raise DocumentError(_no_config(said, folder, "not UTF-8 text")) from None
     except ValueError as error:
-        return None, f"spec.model.shape cannot be read: {error}"
+        raise DocumentError(_no_config(said, folder, str(error))) from None
     except TonnageError as error:
-        if error.problem.code == MISSPELT:  # a slip of the pen, not a model that we cannot describe
-            raise DocumentError(_named(error.problem, file)) from None
+        slips = [problem for problem in error.problems if is_contradiction(problem)]
+        if slips:  # of the pen, not a model that we cannot describe
+            raise DocumentError(*(_named(problem, file) for problem in slips)) from None
         return None, f"{error.problem.what}: {error.problem.found}"
+
+
+def _from_config(said: Shape, folder: Path) -> ModelShape:
+    from tonnage.memory.shapes import shape_from_config
+
+    config = json.loads((folder / (said.preset or "")).read_text())
+    if not isinstance(config, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - a mistake in a file, not in a call
+    return shape_from_config(config, where=f"spec.model.shape ({said.preset})")
 
 
 def _no_config(said: Shape, folder: Path, why: str) -> Problem:
@@ -116,16 +129,24 @@ def _no_config(said: Shape, folder: Path, why: str) -> Problem:
 
 def _named(problem: Problem, file: str) -> Problem:
     """The problem with the file it is in, in the words of a document."""
-    hint = (problem.hint or "").replace("--config config.json", "the path of a config.json")
+    hint = in_document_words(problem.hint or "").replace("--config config.json", "the path of a config.json")
     where = f"{file}: {problem.where}" if file else problem.where
     return replace(problem, where=where, hint=hint or None)
 
 
-def _from_dimensions(said: Shape) -> ModelShape:
+def _no_family() -> Problem:
+    """Dimensions of nobody knows what."""
+    return Problem(
+        code="PLAN-005",
+        what="the model's family is not said, and its dimensions mean nothing without it",
+        where="spec.model.shape.family",
+        expected="one of gpt2, llama, mixtral, bert, t5, vit",
+    )
+
+
+def _from_dimensions(said: Shape, family: str) -> ModelShape:
     from tonnage.memory.shapes import shape_from_dimensions
 
-    if said.family is None:
-        raise ValueError("family is not said, so the dimensions have no meaning")
     names = (
         "layers",
         "hidden",
@@ -137,7 +158,7 @@ def _from_dimensions(said: Shape) -> ModelShape:
         "experts_per_token",
     )
     dimensions = {name: getattr(said, name) for name in names}
-    return shape_from_dimensions(said.family, where="spec.model.shape", **dimensions)
+    return shape_from_dimensions(family, where="spec.model.shape", **dimensions)
 
 
 def _tell(text: str) -> None:

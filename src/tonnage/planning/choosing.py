@@ -20,6 +20,7 @@ from tonnage.memory.estimate import Estimate
 from tonnage.planning.aiming import aimed_at
 from tonnage.planning.answers import GpuMemory
 from tonnage.planning.catalogue import Offer, gpu_prices
+from tonnage.planning.contradicting import contradiction_in
 from tonnage.planning.estimating import CannotEstimate
 from tonnage.planning.ground import Ground
 from tonnage.planning.placing import place_gang
@@ -59,7 +60,7 @@ def choose(workload: Workload, sources: Sources, ground: Ground | None) -> Candi
     prices = gpu_prices(ground.offered) if ground else {}
 
     def preference(candidate: Candidate) -> tuple[object, ...]:
-        fits = candidate.memory.state != "does not fit"
+        fits = candidate.memory.state != "does not fit" and candidate.contradiction is None
         has_nodes = ground is None or _has_nodes(candidate, workload, ground)
         is_large = ground is None or _has_large_nodes(candidate, ground.offered)
         price = prices.get(candidate.gpu.name)
@@ -137,6 +138,8 @@ def _candidate(workload: Workload, gpu: GpuType, devices: Devices, sources: Sour
     except (Incomplete, CannotEstimate) as reason:
         note = str(reason) if estimator is not None else sources.why_no_estimate
         contradiction = reason if isinstance(reason, Contradiction) else None
+        if estimator is not None and isinstance(reason, CannotEstimate):
+            contradiction = contradiction_in(reason)
     shown = {f"train.{KNOBS[name]}": value for name, value in own.items()}
     return Candidate(
         gpu, devices, setup, GpuMemory(gpu.name, usable, estimate, note, shown), own, contradiction

@@ -25,6 +25,9 @@ from tonnage.planning.solving import Solved, solve
 
 def fit(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Fit:
     """The cheapest plan that fits, explained."""
+    contradiction = situation.chosen.contradiction if situation.chosen is not None else None
+    if contradiction is not None:
+        return Fit(chosen=None, obstacles=(str(contradiction),))
     if space_of(situation) is None:
         reason = situation.plan.memory.note or "what the step needs is not known"
         return Fit(chosen=None, obstacles=(reason,))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tonnage.cluster.announcing import is_gpu, part_of
 from tonnage.cluster.objects import Pod
 from tonnage.figures import plural
-from tonnage.planning.answers import Change
+from tonnage.planning.answers import Change, Edit
 from tonnage.planning.changing import MEMORY, as_edits, change_for, edits_between, gib, inline
 from tonnage.planning.ground import Ground
 from tonnage.planning.locating import lacks, next_lacks, reasons_of
@@ -52,6 +52,8 @@ def _contradiction(situation: Situation) -> list[Obstacle]:
     found = situation.chosen.contradiction if situation.chosen is not None else None
     if found is None:
         return []
+    if found.mend:
+        return [Obstacle(str(found), (Change(what=found.mend, why=str(found), answers="model"),))]
     if not found.field:
         return [Obstacle(str(found))]
     change = Change(
@@ -61,6 +63,7 @@ def _contradiction(situation: Situation) -> list[Obstacle]:
         value=found.value,
         why=str(found),
         answers="parallel",
+        edits=(Edit(found.field, found.value),),
     )
     return [Obstacle(str(found), (change,))]
 

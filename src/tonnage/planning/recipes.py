@@ -23,11 +23,14 @@ class Incomplete(Exception):  # noqa: N818 - it is an answer, not an accident
 
 
 class Contradiction(Incomplete):
-    """The document says things that cannot be together; `field` and `value` would mend it, where one line would."""
+    """The document says things that cannot be together; `field` and `value` would mend it, where one line would.
 
-    def __init__(self, text: str, field: str = "", value: int | None = None) -> None:
+    `mend` says in words what would, where no single value follows.
+    """
+
+    def __init__(self, text: str, field: str = "", value: int | None = None, mend: str = "") -> None:
         super().__init__(text)
-        self.field, self.value = field, value
+        self.field, self.value, self.mend = field, value, mend
 
 
 KNOBS: Mapping[str, str] = MappingProxyType(
