@@ -113,6 +113,8 @@ class Estimate(msgspec.Struct, frozen=True):
     phases: tuple[PhasePeak, ...]
     largest: tuple[LargeTensor, ...] = ()
     outside: tuple[Part, ...] = ()
+    on_host: tuple[Part, ...] = ()
+    """What offloading keeps in host memory instead, by the names it would have among the parts."""
     step_seconds: Interval | None = None
     notes: tuple[str, ...] = ()
     retries: int = 0

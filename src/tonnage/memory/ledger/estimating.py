@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from tonnage.cluster.gpu_facts import facts_of
 from tonnage.cluster.gpus import GpuType
 from tonnage.memory.device import device_of
-from tonnage.memory.estimate import Estimate, Guard, Interval
+from tonnage.memory.estimate import Estimate, Guard, Interval, Part
 from tonnage.memory.ledger.allocating import Passage
 from tonnage.memory.ledger.attention_kernels import AttentionKernels
 from tonnage.memory.ledger.checking import check_recipe
 from tonnage.memory.ledger.explaining import Told, explain
 from tonnage.memory.ledger.guarding import MIB, guard_for_shape
+from tonnage.memory.ledger.hosting import host_parts
 from tonnage.memory.ledger.stepping import remembered_run, trace_of
 from tonnage.memory.ledger.straightening import straight_estimate
 from tonnage.memory.outside import outside_parts
@@ -75,18 +76,18 @@ def shape_least(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> int:
     it is rounded up to whole MiB, which can make up for one at most.
     """
     check_recipe(shape, recipe, gpu)
-    program, told = _worked_out(shape, recipe, gpu)
+    program, told, on_host = _worked_out(shape, recipe, gpu)
     free = _passage(shape, recipe, gpu).freely()
-    outside = _told(program, told, gpu).outside_allocator
+    outside = _told(program, told, gpu, on_host).outside_allocator
     expected = free.peak_allocated + outside
     guard = guard_for_shape(shape, recipe, expected=expected, unpressed=free.peak_reserved + outside)
     return expected + guard.bytes - MIB
 
 
 def _in_full(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
-    program, told = _worked_out(shape, recipe, gpu)
+    program, told, on_host = _worked_out(shape, recipe, gpu)
     held = _passage(shape, recipe, gpu).in_full()
-    found = _told(program, told, gpu)
+    found = _told(program, told, gpu, on_host)
     outside = found.outside_allocator
     return replace(
         found,
@@ -101,27 +102,27 @@ def _in_full(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
 
 def _unallocated(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Estimate:
     """Peaks alone, without the allocator and without a guard."""
-    program, told = _worked_out(shape, recipe, gpu)
-    return _told(program, told, gpu)
+    program, told, on_host = _worked_out(shape, recipe, gpu)
+    return _told(program, told, gpu, on_host)
 
 
 @lru_cache(maxsize=4)
-def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told]:
+def _worked_out(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> tuple[Program, Told, tuple[Part, ...]]:
     run = remembered_run(shape, recipe, AttentionKernels.of(gpu.compute, recipe.attention))
     trace = trace_of(run, recipe, gpu.name, steps=1)
     program = with_steady_step(program_of(trace, device_of(gpu, trace.settings)))
-    return program, explain(program, run, recipe)
+    return program, explain(program, run, recipe), host_parts(run, recipe)
 
 
 @lru_cache(maxsize=4)
 def _passage(shape: ModelShape, recipe: Recipe, gpu: GpuType) -> Passage:
     """The step's way through the allocator, so that a bound and the full answer play its first run once."""
-    program, _ = _worked_out(shape, recipe, gpu)
+    program, _, _ = _worked_out(shape, recipe, gpu)
     is_half = recipe.precision in ("bf16", "fp16")
     return Passage(program, half_weights=is_half, device_bytes=facts_of(gpu).usable_bytes)
 
 
-def _told(program: Program, told: Told, gpu: GpuType) -> Estimate:
+def _told(program: Program, told: Told, gpu: GpuType, on_host: tuple[Part, ...]) -> Estimate:
     outside = outside_parts(program.trace, gpu)
     return Estimate(
         mode="shape",
@@ -135,6 +136,7 @@ def _told(program: Program, told: Told, gpu: GpuType) -> Estimate:
         phases=told.phases,
         largest=told.largest,
         outside=outside,
+        on_host=on_host,
         notes=told.notes,
         peak=told.place,
     )

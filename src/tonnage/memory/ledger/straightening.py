@@ -75,6 +75,7 @@ def straight_estimate(shape: ModelShape, recipe: Recipe, gpu: GpuType, full: Ful
             Part(part.name, part.bytes, "by straight lines through small steps") for part in highest.parts
         ),
         phases=phases,
+        on_host=_on_host(corners, _weights(shape, recipe)),
         largest=(),
         peak=None,
         notes=(*corners[-1].notes, "a rough answer by straight lines through small steps of the same recipe"),
@@ -105,6 +106,11 @@ def _weights(shape: ModelShape, recipe: Recipe) -> Weights:
 
 def _mix(values: list[int], weights: Weights) -> int:
     return max(0, round(sum(value * weight for value, weight in zip(values, weights, strict=True))))
+
+
+def _on_host(corners: tuple[Estimate, ...], weights: Weights) -> tuple[Part, ...]:
+    held = [{part.name: part.bytes for part in corner.on_host} for corner in corners]
+    return tuple(Part(name, _mix([one.get(name, 0) for one in held], weights)) for name in held[-1])
 
 
 def _phases(corners: tuple[Estimate, ...], weights: Weights, shared: int) -> tuple[PhasePeak, ...]:

@@ -64,6 +64,8 @@ def whole_model(estimate: Estimate, recipe: Recipe) -> ModelBytes | None:
     for phase in estimate.phases:
         for part in phase.parts:
             held[part.name] = max(held.get(part.name, 0), part.bytes)
+    for part in estimate.on_host:
+        held[part.name] = held.get(part.name, 0) + part.bytes
     own = held.get("parameters", 0)
     if not own:
         return None
