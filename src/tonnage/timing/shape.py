@@ -3,6 +3,7 @@
 The paper step holds at most two micro-batches, because more would only repeat the second; each further one costs
 what the second cost. In the same way a deep model is timed at two small depths, and each further layer costs what
 the difference says. A pipeline idles while it fills and drains: (stages - 1) micro-batches' worth per step.
+What is kept in host memory comes and goes over PCIe (`offloading.py`), beside what the step on paper shows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tonnage.memory.ledger import shape_trace
 from tonnage.memory.recipe import Recipe
 from tonnage.memory.shapes import ModelShape
 from tonnage.timing.collective import Interconnect
+from tonnage.timing.offloading import with_offloading
 from tonnage.timing.step import step_time
 
 WIDER = 0.10
@@ -40,7 +42,9 @@ def shape_step_time(
         middle += (recipe.accumulation - 1) * max(0.0, double.p50 - single.p50)
     middle *= 1 + (recipe.parallel.pipeline - 1) / recipe.accumulation
     wide = math.exp(WIDER)
-    return Interval(single.p10 / single.p50 * middle / wide, middle, single.p90 / single.p50 * middle * wide)
+    low, high = single.p10 / single.p50 / wide, single.p90 / single.p50 * wide
+    computed = Interval(low * middle, middle, high * middle)
+    return computed if recipe.offload == "none" else with_offloading(computed, shape, recipe, gpu)
 
 
 def _seconds(shape: ModelShape, recipe: Recipe, gpu: GpuType, where: Interconnect) -> Interval:

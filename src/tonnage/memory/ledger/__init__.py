@@ -6,6 +6,6 @@ trace like that of a real run, and everything after it is shared with exact mode
 """
 
 from tonnage.memory.ledger.estimating import shape_estimate, shape_floor, shape_least, shape_peaks
-from tonnage.memory.ledger.stepping import shape_trace
+from tonnage.memory.ledger.stepping import rank_weights, shape_trace
 
-__all__ = ["shape_estimate", "shape_floor", "shape_least", "shape_peaks", "shape_trace"]
+__all__ = ["rank_weights", "shape_estimate", "shape_floor", "shape_least", "shape_peaks", "shape_trace"]

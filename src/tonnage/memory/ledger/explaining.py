@@ -263,6 +263,8 @@ class _Teller:
             notes.append(f"LoRA rank {self.recipe.lora_rank} on the attention projections q, k, v and o")
         if self.recipe.checkpointing == "selective":
             notes.append("selective checkpointing recomputes every second block")
+        if self.recipe.offload != "none":
+            notes.append("the time of offloading is reckoned from PCIe and host memory, not measured")
         return tuple(notes)
 
 

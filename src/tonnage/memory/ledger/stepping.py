@@ -61,6 +61,8 @@ class Weights(msgspec.Struct):
     total: int
     trained: int
     sharing: Sharing
+    width: int
+    """Bytes of a weight."""
 
 
 class Run(msgspec.Struct):
@@ -109,9 +111,14 @@ def remembered_run(shape: ModelShape, recipe: Recipe, kernels: AttentionKernels)
 
 
 @lru_cache(maxsize=256)
+def rank_weights(shape: ModelShape, recipe: Recipe) -> Weights:
+    """The part of the model that a rank works on, and how others share it."""
+    return _weights_of(local_shape(shape, recipe), recipe)
+
+
 def working_bytes(shape: ModelShape, recipe: Recipe) -> int:
     """What a rank holds of the others' for as long as it works on it."""
-    return _weights_of(local_shape(shape, recipe), recipe).sharing.working_bytes
+    return rank_weights(shape, recipe).sharing.working_bytes
 
 
 def run_steps(
@@ -275,8 +282,9 @@ def _weights_of(local: ModelShape, recipe: Recipe) -> Weights:
     counts = {name: count(size) for name, size in sizes.items()}
     added = sum(count(size) for size in adapters.values())
     trained = added if adapters else sum(counts.values())
-    sharing = sharing_of(recipe, counts, BYTES[PARAMETER_DTYPE[recipe.precision]], trained)
-    return Weights(sizes, adapters, sum(counts.values()) + added, trained, sharing)
+    width = BYTES[PARAMETER_DTYPE[recipe.precision]]
+    sharing = sharing_of(recipe, counts, width, trained)
+    return Weights(sizes, adapters, sum(counts.values()) + added, trained, sharing, width)
 
 
 def _rows(shape: ModelShape, recipe: Recipe) -> int:
