@@ -222,3 +222,12 @@ def test_a_batch_nobody_described_is_warned_of() -> None:
     found = PodSizer()(a_run(), a_setup(a_recipe(sequence=None)), None)
 
     assert "without batches" in found.warnings[0]
+
+
+def test_the_models_own_size_of_image_stands_in_for_one_that_is_not_said() -> None:
+    unsaid, said = a_recipe(sequence=None), a_recipe(sequence=None, image=224)
+    implied = PodSizer(image=224)(a_run(), a_setup(unsaid), None)
+    written = PodSizer(image=224)(a_run(), a_setup(said), None)
+
+    assert implied == written
+    assert not any("without batches" in warning for warning in implied.warnings)

@@ -44,7 +44,7 @@ def sources_for(workload: Workload, *, no_trace: bool, python: str | None) -> tu
         own_of=None if exact is None else exact.own_of,
         why_no_estimate=why,
         price_of=price_of_node,
-        figures_of=PodSizer(),
+        figures_of=PodSizer(image=shape.image if shape is not None and shape.is_vision else None),
         heads=shape.heads if shape is not None and shape.heads else None,
     ), notes
 

@@ -6,11 +6,14 @@ has no estimate yet, and the model does not change with the setup.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tonnage.memory.estimate import Estimate
 from tonnage.memory.pod import Need, PodNeeds, PodWish, pod_needs
 from tonnage.memory.pod.cpu import COMPILING, cpu_seconds
 from tonnage.memory.pod.needs import CpuNeed
 from tonnage.memory.pod.needs import NeedPart as Part
+from tonnage.memory.recipe import Recipe
 from tonnage.planning.answers import NeedPart
 from tonnage.planning.solver.setup import Setup
 from tonnage.planning.sources import Figure, PodFigures
@@ -25,13 +28,15 @@ SHOWN_PARTS = 4
 class PodSizer:
     """Answers what a pod needs beside GPU memory; a manifest that does not say what it trains gets no answer."""
 
-    def __init__(self, parameters: int | None = None) -> None:
+    def __init__(self, parameters: int | None = None, image: int | None = None) -> None:
         self._parameters, self._trained = parameters, parameters
+        self._image = image
+        """Pixels of a side that the model itself is made for, where it reads images."""
 
     def __call__(self, workload: Workload, setup: Setup | None, estimate: Estimate | None) -> PodFigures:
         if workload.run is None or setup is None:
             return PodFigures()
-        recipe = setup.recipe
+        recipe = self._with_own_image(setup.recipe)
         model = whole_model(estimate, recipe) if estimate is not None else None
         if model is not None:
             self._parameters, self._trained = model.parameters, model.trained
@@ -51,6 +56,12 @@ class PodSizer:
             cpu_seconds=_cpu_seconds(wish, estimate),
             warnings=tuple(warnings),
         )
+
+    def _with_own_image(self, recipe: Recipe) -> Recipe:
+        """GPU memory is reckoned for the model's own size of image where none is said; so is the rest."""
+        if self._image is None or recipe.image is not None or recipe.sequence is not None:
+            return recipe
+        return replace(recipe, image=self._image)
 
 
 def figures_from(needs: PodNeeds) -> dict[str, Figure]:
