@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +27,20 @@ def test_one_pod_too_many_is_told_in_the_schedulers_words() -> None:
     assert not gang.fits
     assert gang.placed == 6
     assert gang.message.startswith("0/6 nodes are available: 6 Insufficient nvidia.com/gpu.")
+
+
+A_DISK = {"name": "disk", "awsElasticBlockStore": {"volumeID": "v", "readOnly": True}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "placed"), [({}, 48), ({"volumes": [A_DISK]}, 6)], ids=["filled", "one by one"]
+)
+def test_a_million_pods_cost_no_more_than_the_nodes_take(spec: dict[str, object], placed: int) -> None:
+    view, began = view_of(a_snapshot("8xh100=6")), time.process_time()
+    gang = place_gang([Wanted("sft", a_pod(1, **spec), 1_000_000)], view)
+
+    assert (gang.placed, gang.wanted) == (placed, 1_000_000)
+    assert time.process_time() - began < 5  # each pod made beforehand, it took a minute
 
 
 def test_several_pods_share_a_node_as_far_as_it_goes() -> None:

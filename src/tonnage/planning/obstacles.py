@@ -119,7 +119,7 @@ def _place(situation: Situation) -> list[Obstacle]:
     changes = [way[0] for way in ways]
     fewer = None
     if placed and len(situation.roles) == 1:
-        found = f"{placed} of {wanted} pods find a node; the global batch changes with it"
+        found = f"{placed:,} of {wanted:,} pods find a node; the global batch changes with it"
         fewer = fewer_nodes(situation, placed, why=_why_not_all(situation, ground), effect=found)
     return [Obstacle(_why_nowhere(situation, ground), (*changes, *([fewer] if fewer else [])))]
 

@@ -15,7 +15,7 @@ volumes that one pod holds) are placed one by one as the scheduler would.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -105,14 +105,15 @@ def emptied(view: ClusterView) -> ClusterView:
     return empty
 
 
-def copies(pod: Pod, count: int) -> list[Pod]:
-    """The pods of a role by name, as a controller would number them."""
+def copies(pod: Pod, count: int) -> Iterator[Pod]:
+    """The pods of a role by name, as a controller would number them; made as they are asked for: a document may
+    want a million of them, and no cluster takes the second hundred."""
     meta = pod.metadata
     name = meta.name or meta.generate_name or "pod"
-    return [
+    return (
         replace(pod, metadata=replace(meta, name=f"{name}-{index}", uid=f"planned/{name}-{index}"))
         for index in range(count)
-    ]
+    )
 
 
 def _stays(pod: Pod) -> bool:
@@ -121,7 +122,7 @@ def _stays(pod: Pod) -> bool:
 
 def _first_look(role: Wanted, view: ClusterView) -> tuple[tuple[str, ...], Mapping[str, Refusal], str]:
     """The nodes that would take one pod, why the others would not, and what stopped it before any node."""
-    cycle = prepare(facts_of(copies(role.pod, 1)[0]), view)
+    cycle = prepare(facts_of(next(copies(role.pod, 1))), view)
     if isinstance(cycle, Stopped):
         return (), {}, cycle.message
     found = filter_nodes(cycle)
@@ -150,28 +151,27 @@ def _is_shared_freely(volume: Volume, namespace: str, view: ClusterView) -> bool
 
 def _fill(role: Wanted, view: ClusterView, feasible: Iterable[str]) -> Counter[str]:
     """Fill one node after the other; nodes in the same state take the same number."""
-    cycle = prepare(facts_of(copies(role.pod, 1)[0]), view)
+    cycle = prepare(facts_of(next(copies(role.pod, 1))), view)
     landed: Counter[str] = Counter()
     if isinstance(cycle, Stopped):
         return landed
     left = role.count
-    pods = [facts_of(pod) for pod in copies(role.pod, role.count)]
+    pods = map(facts_of, copies(role.pod, role.count))
     for name in feasible:
         if left == 0:
             break
-        taken = _take(view, view.nodes[name], pods[role.count - left :], cycle)
+        taken = _take(view, view.nodes[name], pods, left, cycle)
         if taken:
             landed[name] = taken
             left -= taken
     return landed
 
 
-def _take(view: ClusterView, info: NodeInfo, pods: Sequence[PodFacts], cycle: Cycle) -> int:
+def _take(view: ClusterView, info: NodeInfo, pods: Iterator[PodFacts], left: int, cycle: Cycle) -> int:
+    """How many of the pods that are left a node takes; each is made only where there is room for it."""
     taken = 0
-    for pod in pods:
-        if cycle.check(info) is not None:
-            break
-        view.add(pod, info.name)
+    while taken < left and cycle.check(info) is None:
+        view.add(next(pods), info.name)
         taken += 1
     return taken
 
