@@ -23,8 +23,9 @@ from plan_builders import (
 )
 
 from tonnage.cluster.objects import Node
+from tonnage.memory.estimate import Estimate
 from tonnage.memory.recipe import Parallel, Recipe
-from tonnage.planning.answers import Plan
+from tonnage.planning.answers import Change, Plan
 from tonnage.planning.changing import change_for, inline
 from tonnage.planning.fitting import fit, with_fit
 from tonnage.planning.plan import decided, look_at, make_plan
@@ -32,6 +33,7 @@ from tonnage.planning.solver.fixing import Fix
 from tonnage.planning.solver.judging import Outcome, Room
 from tonnage.planning.solver.knobs import Knob
 from tonnage.planning.solver.setup import Devices, Setup
+from tonnage.planning.verdict import Obstacle, verdict_of
 from tonnage.planning.workload.of_run import workload_of_run
 from tonnage.planning.workload.reading import workloads_in
 from tonnage.reporting.plan import view_plan
@@ -231,6 +233,46 @@ def test_a_smaller_micro_batch_is_one_thing_with_two_edits() -> None:
     edits = {edit.field: edit.value for edit in plan.verdict.changes[0].edits}
     assert edits == {"train.microBatch": 4, "train.accumulation": 2}
     assert view_plan(plan).verdict.headline == "fits, if you change one thing"
+
+
+def test_one_change_that_removes_two_obstacles_is_made_and_counted_once() -> None:
+    larger, smaller = Change(what="gpus: 1 x h100", effect="fits"), Change(what="train.microBatch: 1")
+    elsewhere = (Change(what="gpus: 1 x h200"), Change(what="gpus: 1 x h100", effect="6 nodes would take it"))
+
+    verdict, options = verdict_of([Obstacle("too small", (larger, smaller)), Obstacle("no node", elsewhere)])
+
+    assert [(change.what, change.effect) for change in verdict.changes] == [
+        ("gpus: 1 x h100", "fits; 6 nodes would take it")
+    ]
+    assert options == (smaller,)
+
+
+def test_changes_that_differ_are_all_made() -> None:
+    obstacles = [
+        Obstacle("one", (Change(what="a"),)),
+        Obstacle("two", (Change(what="b"),)),
+        Obstacle("three"),
+    ]
+
+    verdict, _ = verdict_of(obstacles)
+
+    assert [change.what for change in verdict.changes] == ["a", "b"]
+    assert verdict.reasons == ("three",)
+
+
+def test_where_no_setting_is_worth_a_look_fit_says_by_how_much_the_leanest_fails() -> None:
+    class Hopeless(AnEstimator):
+        def roughly(self, setup: Setup) -> Estimate | None:
+            return self.estimate(setup)
+
+    workload = a_workload(run=train(microBatch=1))
+    situation = look_at(workload, sources(Hopeless(states=80_000)))
+
+    found = fit(situation, allow=frozenset({"gpus"}))
+
+    assert (found.chosen, found.considered) == (None, 0)
+    assert found.obstacles[0].startswith("even the leanest settings need 10,00")
+    assert "--on" in found.obstacles[1]
 
 
 @pytest.mark.parametrize("knob", ["tensor", "sharding", "checkpointing", "micro_batch", "devices"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from tonnage.planning.changing import gib
 from tonnage.planning.situation import Situation, scales_of, space_of
 from tonnage.planning.solver.judging import Outcome, Remembering
 from tonnage.planning.solver.searching import Solution, by_bisection, lazily, search
@@ -42,6 +43,8 @@ def solve(situation: Situation, *, allow: frozenset[str] = frozenset()) -> Solve
         obstacles.update(dict.fromkeys(solution.obstacles))
         if solution.best is not None:
             break
+    if solution.best is None and not considered:
+        obstacles.update(dict.fromkeys(_why_no_hope(situation, space, judge, allow)))
     if solution.best is None:  # then everything that stood in the way, at whatever stage
         solution = replace(solution, obstacles=tuple(obstacles))
     return Solved(replace(solution, considered=considered), stage, judge)
@@ -85,6 +88,19 @@ def _is_hopeful(stage: Space, judge: Remembering) -> bool:
     """Whether the leanest setup may fit: if not even that does, the others need not be asked."""
     setup = leanest(stage)
     return setup is None or not judge.is_hopeless(setup) or stage.base.devices not in stage.devices
+
+
+def _why_no_hope(
+    situation: Situation, space: Space, judge: Remembering, allow: frozenset[str]
+) -> Iterator[str]:
+    """Why no setting was worth a look: by how much the leanest of all fails, and where others could be found."""
+    lean = [setup for stage in _stages(situation, space, allow) if (setup := leanest(stage)) is not None]
+    rooms = [room for setup in lean if (room := judge.room(setup)) is not None]
+    if rooms:
+        least = min(rooms, key=lambda room: room.required)
+        yield f"even the leanest settings need {gib(least.required)}, a GPU has {gib(least.usable)}"
+    if situation.ground is None:
+        yield "other GPUs are looked for on a cluster only (--on)"
 
 
 def _names_gpus(situation: Situation) -> bool:

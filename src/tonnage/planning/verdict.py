@@ -38,12 +38,34 @@ def verdict_of(obstacles: Sequence[Obstacle]) -> tuple[Verdict, tuple[Change, ..
     """The verdict, and the other changes that would have done."""
     if not obstacles:
         return Verdict("fits"), ()
+    obstacles = _answered_once(obstacles)
     reasons = tuple(obstacle.why for obstacle in obstacles if not obstacle.changes)
     changes = tuple(obstacle.changes[0] for obstacle in obstacles if obstacle.changes)
     others = tuple(change for obstacle in obstacles for change in obstacle.changes[1:])
     if reasons:
         return Verdict("cannot fit", changes, reasons), others
     return Verdict("fits if", changes), others
+
+
+def _answered_once(obstacles: Sequence[Obstacle]) -> list[Obstacle]:
+    """Obstacles without those that the change for an earlier one removes too: it is made once, and does both."""
+    left: list[Obstacle] = []
+    for obstacle in obstacles:
+        same = [
+            (number, change)
+            for number, earlier in enumerate(left)
+            for change in obstacle.changes
+            if earlier.changes and earlier.changes[0].what == change.what
+        ]
+        if not same:
+            left.append(obstacle)
+            continue
+        number, change = same[0]
+        first, *others = left[number].changes
+        effects = dict.fromkeys(filter(None, (first.effect, change.effect)))
+        both = msgspec.structs.replace(first, effect="; ".join(effects))
+        left[number] = msgspec.structs.replace(left[number], changes=(both, *others))
+    return left
 
 
 def need_obstacles(needs: Sequence[Need], workload: Workload) -> list[Obstacle]:
