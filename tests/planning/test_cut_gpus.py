@@ -11,7 +11,8 @@ from plan_builders import GPU, AnEstimator, a_pod, a_snapshot, a_workload, nodes
 
 from tonnage.cluster.objects import Node
 from tonnage.planning.answers import Plan
-from tonnage.planning.plan import make_plan
+from tonnage.planning.fitting import fit
+from tonnage.planning.plan import look_at, make_plan
 from tonnage.planning.workload import GpuWish, Workload
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -77,6 +78,21 @@ def test_half_a_gpu_may_be_a_slice() -> None:
 
     assert plan.placement is not None
     assert plan.placement.now.fits
+
+
+def test_what_fit_proposes_is_compared_with_the_slice_and_not_with_the_whole_gpu() -> None:
+    workload = a_workload(gpus=0.5, types=(), run=train(microBatch=1))
+    snapshot = a_snapshot([*nodes("8xh200=2"), *cut(SHARED)])
+    situation = look_at(workload, sources(AnEstimator(activations=1, states=1)), snapshot=snapshot)
+    assert situation.plan.pace.step is not None
+
+    found = fit(situation)
+
+    for other in (found.chosen, *found.runners_up):
+        assert other is not None
+        assert other.seconds is not None
+        assert other.slower == pytest.approx(other.seconds / situation.plan.pace.step.p50 - 1)
+    assert situation.plan.pace.step.p50 > 1.5  # of a step that takes a whole GPU 1.1 s
 
 
 def test_who_asks_for_a_slice_by_a_name_that_nobody_uses_hears_the_name_that_is_used() -> None:

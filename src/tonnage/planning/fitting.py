@@ -58,10 +58,12 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
     best = solution.best
     turns = steps_between(space.base, best.setup, scales_of(situation, care="always"))
     left = [] if estimator.mode == "exact" else untouched(space, best.setup, judge)
+    asked = _asked_seconds(situation, judge, space.base)
+    turns = [_from_asked(turn, space.base, asked) for turn in turns]
     return Fit(
-        chosen=_alternative(best, space.base, judge, estimator),
+        chosen=_alternative(best, space.base, asked, estimator),
         steps=tuple(_step(turn) for turn in turns),
-        runners_up=tuple(_alternative(one, space.base, judge, estimator) for one in solution.runners_up),
+        runners_up=tuple(_alternative(one, space.base, asked, estimator) for one in solution.runners_up),
         left=tuple(_step(turn) for turn in left),
         fixed=space.fixed,
         considered=solution.considered,
@@ -70,8 +72,21 @@ def _answer(situation: Situation, solved: Solved) -> Fit:
     )
 
 
-def _alternative(outcome: Outcome, base: Setup, judge: Remembering, estimator: StepEstimator) -> Alternative:
-    before = judge.seconds(base)
+def _asked_seconds(situation: Situation, judge: Remembering, base: Setup) -> float | None:
+    """How long a step takes as it is asked for: on part of a GPU longer than the judge says, who knows whole ones."""
+    estimate = situation.chosen.memory.estimate if situation.chosen is not None else None
+    step = estimate.step_seconds if estimate is not None else None
+    return judge.seconds(base) if step is None else step.p50
+
+
+def _from_asked(turn: Turn, base: Setup, asked: float | None) -> Turn:
+    """The turn away from what was asked for, by the time that takes."""
+    return replace(turn, before=replace(turn.before, seconds=asked)) if turn.before.setup == base else turn
+
+
+def _alternative(
+    outcome: Outcome, base: Setup, before: float | None, estimator: StepEstimator
+) -> Alternative:
     slower = None
     if before and outcome.seconds is not None:
         slower = outcome.seconds / before - 1
