@@ -298,6 +298,13 @@ def test_yaml_without_fit_has_no_meaning(room: Path) -> None:
     assert result.exception.exit_code == 2
 
 
+def test_where_no_cluster_was_asked_no_node_is_said_to_lack_gpus(room: Path) -> None:
+    told = " ".join(call("job.yaml", "--fit").stdout.split())
+
+    assert "the manifest names no GPU type, and no cluster was asked (--on)" in told.replace(" unknown", "")
+    assert "no node has" not in told
+
+
 def test_fit_without_a_model_says_why_there_is_none(room: Path) -> None:
     result = call("run.yaml", "--on", "lab.yaml", "--fit")
 

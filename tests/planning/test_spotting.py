@@ -53,6 +53,22 @@ def test_a_large_gang_is_interrupted_too_often_for_a_small_discount() -> None:
     assert "on spot nodes" not in shown(plan)
 
 
+def test_nobody_takes_back_nodes_that_are_not_of_that_kind() -> None:
+    kept, both = planned(*priced("8xh100=2", 80), spot="allowed"), planned(*spot(30), spot="allowed")
+
+    assert not kept.risk.is_spot
+    assert "taken back" not in shown(kept)
+    assert both.risk.is_spot
+    assert "spot: taken back every 4.3 h" in shown(both)
+    assert kept.risk.mean_hours > both.risk.mean_hours
+
+
+def test_without_a_cluster_spot_is_taken_at_its_word() -> None:
+    workload = a_workload(run=train(steps=10_000), spot="allowed")
+
+    assert make_plan(workload, sources(AnEstimator())).risk.is_spot
+
+
 def test_a_larger_gang_is_slowed_more() -> None:
     small = planned(*priced("8xh100=2", 80), *spot(30)).cost.spot
     large = planned(*priced("8xh100=16", 80), *spot(30, 16), count=16).cost.spot

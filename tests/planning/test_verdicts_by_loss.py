@@ -168,6 +168,19 @@ def test_the_interval_between_saves_weighs_failures_against_the_time_of_a_save()
     assert few.grace_seconds == 162  # 107 s at 1 GB/s and half as much again
 
 
+@pytest.mark.parametrize("steps", [1, 5, 9000])
+def test_no_more_is_at_risk_than_the_run_costs(steps: int) -> None:
+    plan = make_plan(
+        a_workload(run=train(), steps=steps),
+        sources(AnEstimator(), checkpoint_bytes=GIB),
+        snapshot=a_snapshot(priced("8xh100=2", 80)),
+    )
+    assert plan.risk.at_risk is not None
+    assert plan.cost.total is not None
+
+    assert 0 < plan.risk.at_risk <= round(plan.cost.total.p50)
+
+
 def test_a_stop_that_leaves_no_time_to_save_is_a_caution() -> None:
     plan = make_plan(a_workload(), sources(checkpoint_bytes=100 * GIB), snapshot=a_snapshot())
 

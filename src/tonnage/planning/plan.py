@@ -41,7 +41,7 @@ from tonnage.planning.risking import SMALLEST_GRACE
 from tonnage.planning.situation import Situation
 from tonnage.planning.solver.parts import PartAnswer
 from tonnage.planning.sources import Sources
-from tonnage.planning.spotting import spot_for
+from tonnage.planning.spotting import may_be_on_spot, spot_for
 from tonnage.planning.stranding import stranded_rate, stranding_of
 from tonnage.planning.verdict import verdict_of
 from tonnage.planning.walls import NamespaceAnswer
@@ -111,14 +111,15 @@ def look_at(
     placement = None if ground is None else _locate(answer, chosen, ground)
     if offer is not None and placement is not None and ground is not None and not _is_cut(part):
         offer = _at_their_price(offer, placement, ground, workload.spot, sources)
-    pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer)
+    on_spot = may_be_on_spot(workload.spot, placement, ground)
+    pace, cost, risk = time_and_money(filled, chosen, offer, figures, needs, answer, is_spot=on_spot)
     cost = with_fields(cost, spot=_spot(workload, chosen, ground, risk, sources))
     stranding = stranding_of(filled.trainer, needs, offer)
     plan = Plan(
         workload=workload,
         verdict=Verdict("fits"),
         devices=chosen.devices if chosen else None,
-        memory=chosen.memory if chosen else _no_memory(workload),
+        memory=chosen.memory if chosen else _no_memory(workload, is_asked=ground is not None),
         needs=needs,
         placement=placement,
         stranding=stranding,
@@ -251,10 +252,14 @@ def _whole_only(workload: Workload) -> str:
     return role.gpus.resource
 
 
-def _no_memory(workload: Workload) -> GpuMemory:
+def _no_memory(workload: Workload, *, is_asked: bool) -> GpuMemory:
+    """Why nothing is known of GPU memory; `is_asked` says whether there are nodes to tell a GPU type."""
     if not workload.trainer.gpus.milli:
         return GpuMemory("", None, None, "no GPU is asked for")
     note = "no GPU type is named (gpus: 8 x h100), and no node tells one (--on)"
     if workload.run is None:
-        note = f"the manifest names no GPU type, and no node has {workload.trainer.gpus.resource}"
+        nobody = (
+            f"no node has {workload.trainer.gpus.resource}" if is_asked else "no cluster was asked (--on)"
+        )
+        note = f"the manifest names no GPU type, and {nobody}"
     return GpuMemory("", None, None, note)

@@ -94,7 +94,7 @@ def _at_risk(cost: Cost, plan: CheckpointPlan | None) -> int | None:
         return None
     price = Price(low=cost.per_hour, high=cost.per_hour_high)
     most = work_at_risk(price, interval_seconds=plan.interval_seconds, save_seconds=plan.save_seconds or 0.0)
-    return most if cost.total is None else min(most, round(cost.total.p90))  # no more than there is
+    return most if cost.total is None else min(most, round(cost.total.p50))  # no more than all of it
 
 
 def death_text(late: int | None, per_hour: int | None, *, is_by_deadline: bool) -> str:

@@ -36,8 +36,10 @@ def time_and_money(
     figures: PodFigures,
     needs: tuple[Need, ...],
     answer: NamespaceAnswer,
+    *,
+    is_spot: bool,
 ) -> tuple[Pace, Cost, Risk]:
-    is_spot = workload.spot in ("allowed", "only")
+    """Time, money and risk; `is_spot` says whether nodes that can be taken back may hold the pods."""
     setup = chosen.setup if chosen else None
     recipe = setup.recipe if setup else None
     estimate = chosen.memory.estimate if chosen else None

@@ -14,9 +14,11 @@ from tonnage.cluster.objects import Node
 from tonnage.cost.parts import gpu_price
 from tonnage.cost.pricing import is_spot
 from tonnage.cost.saving import slowdown, spot_pays
-from tonnage.planning.answers import Spot
+from tonnage.planning.answers import Placement, Spot
 from tonnage.planning.catalogue import PriceOf, whole_gpus
+from tonnage.planning.ground import Ground
 from tonnage.planning.risking import best_interval_seconds, mean_hours_between_failures
+from tonnage.planning.workload import SpotUse
 
 RESTART_SECONDS = 12 * 60.0
 """From a node taken back to training again: a new node, its image, the checkpoint."""
@@ -43,6 +45,18 @@ def spot_for(
         on_demand_per_hour=rates[False] * gpus,
         slower=longer,
         pays=spot_pays(rates[True], rates[False], longer),
+    )
+
+
+def may_be_on_spot(use: SpotUse, placement: Placement | None, ground: Ground | None) -> bool:
+    """Whether pods that bear being taken back may be: not where no node that would take them is of that kind."""
+    if use not in ("allowed", "only"):
+        return False
+    if use == "only" or placement is None or ground is None or not ground.sees("nodes"):
+        return True
+    taking = set(placement.empty.feasible)
+    return any(
+        is_spot(node) and (not taking or node.metadata.name in taking) for node in ground.snapshot.nodes
     )
 
 
