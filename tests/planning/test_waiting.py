@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_builders import AnEstimator, a_run, a_snapshot, a_workload, nodes, price_of, priced, sources
 
+from tonnage.figures import about_dollars, about_time
 from tonnage.memory.estimate import Interval
 from tonnage.memory.recipe import Parallel, Recipe
 from tonnage.planning.answers import Plan
@@ -114,6 +115,16 @@ def test_fewer_cores_than_busy_processes_are_priced_as_the_most_it_can_be() -> N
 
 def test_what_may_be_is_kept_out_of_the_predicted_time() -> None:
     assert planned(cpu=11).pace.total == planned().pace.total
+
+
+def test_how_long_it_may_take_is_said_beside_the_predicted_time() -> None:
+    plan = planned(cpu=11, loader={"workers": 4})  # a quarter of the cores it may need
+    assert plan.pace.total is not None
+    assert plan.cost.total is not None
+    most, dear = about_time(plan.pace.total.p50 * 4), about_dollars(round(plan.cost.total.p50 * 4))
+
+    assert f"up to {most} and {dear} if the GPUs wait for cores" in shown(plan)
+    assert "if the GPUs wait for cores" not in shown(planned())
 
 
 def test_with_the_cost_of_a_sample_a_limit_is_part_of_the_time() -> None:

@@ -11,6 +11,7 @@ from tonnage.reporting.plan.figures import dollar_range, money_range, percent, t
 from tonnage.reporting.plan.row import Mood, Row
 from tonnage.reporting.plan.views import PlanView, RiskView, TimeView
 
+_WAITED_FOR = {"cpu": "cores", "data loader": "data"}
 MOST_ORIGINS = 3
 """Prices shown one by one; a cluster of many kinds of nodes has more."""
 
@@ -26,6 +27,7 @@ def time_rows(view: PlanView) -> Iterator[Row]:
     first = f"{time_range(time.total_seconds)} at {pace}" if time.total_seconds else f"{pace}; {time.note}"
     lines = [first]
     lines += [_starved(wait, time) for wait in time.waits if wait.cause == "data loader"]
+    lines += [_at_most(wait, view) for wait in time.waits if wait.is_bound and wait.step_seconds > taken.p50]
     if time.loader_seconds is not None and time.idle_share is None:
         lines.append(
             f"the GPUs wait if a sample costs a loader worker more than {about_time(time.loader_seconds)}"
@@ -83,6 +85,17 @@ def _starved(wait: Waiting, time: TimeView) -> str:
         f"the GPUs wait {percent(wait.idle_share)} of the time for data{price}: they could do a step in "
         f"{about_time(time.step_seconds.p50)}; {wait.remedy} ends it"
     )
+
+
+def _at_most(wait: Waiting, view: PlanView) -> str:
+    """How long it takes at most, where a wait may be as long as that and need not be."""
+    taken = view.time.paced_seconds or view.time.step_seconds
+    assert taken is not None
+    longer = wait.step_seconds / taken.p50
+    total, cost = view.time.total_seconds, view.cost.total
+    most = about_time(total.p50 * longer) if total else f"{about_time(wait.step_seconds)} per step"
+    price = f" and {about_dollars(round(cost.p50 * longer))}" if cost is not None else ""
+    return f"up to {most}{price} if the GPUs wait for {_WAITED_FOR[wait.cause]}"
 
 
 def _hours(hours: float) -> str:
