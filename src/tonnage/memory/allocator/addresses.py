@@ -10,15 +10,18 @@ H200 (driver 580, CUDA 13) show, in runs with and without memory pressure:
   and only where there is none a new range is reserved;
 - a range goes back when its last segment does.
 
-Only the order matters, so the top is arbitrary.
+Only the order matters, so the top is arbitrary; it is high enough for every step that an estimate is asked for, however
+little of it any device could hold.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 
+from tonnage.memory.allocator.blocks import ADDRESS_BITS
+
 RANGE = 32 << 20
-TOP = 1 << 46
+TOP = 1 << ADDRESS_BITS
 
 
 class AddressSpace:

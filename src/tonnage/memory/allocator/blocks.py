@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 
 FREE, USED, UNMAPPED = 0, 1, 2
 
-ADDRESS_BITS = 52
+ADDRESS_BITS = 80
 ADDRESS = (1 << ADDRESS_BITS) - 1
 
 

@@ -18,7 +18,7 @@ from tonnage.memory.allocator.expandable import ExpandableSegments
 from tonnage.memory.allocator.settings import DEFAULT, AllocatorSettings
 from tonnage.memory.allocator.sizes import SMALL, SMALLEST, round_size, segment_size
 
-UNBOUNDED = 1 << 62
+UNBOUNDED = 1 << ADDRESS_BITS
 
 
 class OutOfMemoryError(Exception):

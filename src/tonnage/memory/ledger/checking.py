@@ -33,7 +33,9 @@ def check_recipe(
 
 
 MOST_TOKENS = 2**32
-"""Of one micro-batch: far above what any GPU can hold, far below what the model of its address space cannot."""
+"""Of one micro-batch: far above what any GPU can hold."""
+MOST_PAIRS = 2**58
+"""Of positions that attention compares, over all heads and blocks: beyond it, sizes in bytes leave 64 bits."""
 MOST_LAYERS = 4096
 """A step is worked out block by block; beyond this it would take minutes."""
 
@@ -57,6 +59,12 @@ def _inputs(shape: ModelShape, recipe: Recipe) -> list[Complaint]:
         found.append(
             ("SHAPE-027", "no GPU holds such a micro-batch", f"{tokens:,} tokens or pixels",
              f"at most {MOST_TOKENS:,} are estimated")
+        )  # fmt: skip
+    pairs = recipe.micro_batch * (recipe.sequence or 0) ** 2 * shape.heads * shape.layers
+    if pairs > MOST_PAIRS and tokens <= MOST_TOKENS:
+        found.append(
+            ("SHAPE-027", "no GPU holds such a micro-batch", f"{pairs:,} pairs of positions that attention compares",
+             f"at most {MOST_PAIRS:,} are estimated: fewer samples, or a shorter --seq")
         )  # fmt: skip
     if shape.layers > MOST_LAYERS:
         found.append(
