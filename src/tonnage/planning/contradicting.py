@@ -23,6 +23,7 @@ _WORDS = (
     ("at least --image", "train.imageSize: at least"),
     ("at most pipeline:", "train.parallel.pipeline: at most "),
     ("expert from --parallel", "train.parallel.expert"),
+    ("--attention sdpa", "train.attention: sdpa"),
     ("--lora-rank", "train.loraRank"),
     ("--image", "train.imageSize"),
     ("--seq", "train.sequence"),
