@@ -125,7 +125,10 @@ def torn(how: str) -> Inflict:
     """The newest checkpoint is damaged at a random byte, then everything of the attempt is killed."""
 
     def inflict(bench: Bench, attempt: int, chance: random.Random) -> Injury:
-        bench.wait("two checkpoints", lambda: len(bench.checkpoints()) >= 2 or not bench.record().is_active)
+        def whole() -> list[Path]:
+            return [path for path in bench.checkpoints() if is_whole(path)]
+
+        bench.wait("two whole checkpoints", lambda: len(whole()) >= 2 or not bench.record().is_active)
         trainers = bench.trainers(attempt)
         who = [bench.agent(attempt), *trainers]
         for one in who:
@@ -134,11 +137,13 @@ def torn(how: str) -> Inflict:
         if not any(one.is_alive for one in trainers):
             raise NotSeenError("nobody was there to be killed")  # its last checkpoint is whole, and stays so
         try:
-            whole = [path for path in bench.checkpoints() if is_whole(path)]
-            note = _damage(whole[-1], how, chance)
-            right = {_step(whole[-2]) if len(whole) > 1 else -1}
+            *_, before, newest = [None, None, *whole()]
+            if newest is None:
+                raise NotSeenError("there was no whole checkpoint to damage")
+            note = _damage(newest, how, chance)
+            right = {-1 if before is None else _step(before)}
             if how.startswith("manifest"):
-                right.add(_step(whole[-1]))  # a blank more or less harms nobody
+                right.add(_step(newest))  # a blank more or less harms nobody
         finally:
             _at_once(*who)
         return Injury(

@@ -41,6 +41,18 @@ def test_a_cgroup_that_outlived_them_tells(kills: int | None, code: str) -> None
     assert classify(on_this_machine(137, kills, a_record(usage=8 * GIB))).code == code
 
 
+@pytest.mark.parametrize("exit_code", [None, 137])
+def test_a_cgroup_that_counted_a_kill_was_out_of_memory(exit_code: int | None) -> None:
+    """The last sample is older than the kill, and shim, agent and command died of it together."""
+    finding = classify(on_this_machine(exit_code, 1, a_record(usage=8 * GIB)))
+    assert finding.code == "MEM-01"
+    assert "counted 1 kill" in finding.evidence[0].text
+
+
+def test_a_kill_that_the_command_outlived_is_not_how_it_ended() -> None:
+    assert classify(on_this_machine(1, 1)).code == "UNKNOWN"
+
+
 def test_nobody_left_to_see_an_exit_code_and_an_agent_in_mid_sentence() -> None:
     for state in ("starting", "running", "stopping"):
         assert (

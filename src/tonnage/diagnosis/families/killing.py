@@ -1,4 +1,4 @@
-"""SIGKILL that the kernel did not send: somebody outside ended it.
+"""SIGKILL: the kernel's for memory, or somebody's outside, told apart by the kernel's own count.
 
 The kernel counts every process it kills for memory, of whatever wall, in the cgroup the process was in
 (`oom_kill` in `memory.events`, or in `memory.oom_control`). So a SIGKILL beside a count that did not rise was sent by
@@ -9,6 +9,7 @@ the kill (agent and command died together in a pod), it stays a kill that nothin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from tonnage.diagnosis.boxes import Box
 from tonnage.diagnosis.evidence import ContainerEnd, PodEnd
@@ -38,6 +39,28 @@ def signs(view: View) -> Iterator[Sign]:
             node=node,
             when=when or (box.updated if box is not None else None),
         )
+
+
+def kernels(view: View) -> Iterator[Sign]:
+    """One for every pod whose cgroup counts kills for memory, read after all that could have told of it had died."""
+    for pod in view.evidence.pods:
+        for end in pod.containers:
+            is_told = end.reason == "OOMKilled" or (
+                end.exit_code is not None and not _was_killed(end, is_silent=False)
+            )
+            if not end.oom_kills or is_told:
+                continue
+            line = Line(
+                f"status of {pod.name}", f"the kernel counted {end.oom_kills} kills for memory in its cgroup"
+            )
+            yield Sign(
+                code="MEM-01",
+                tier=Tier.RUNTIME,
+                confidence=0.9,
+                lines=(line,),
+                node=pod.index,
+                when=ended_at(pod),
+            )
 
 
 def is_outsiders(view: View, node: int | None) -> bool:
@@ -71,4 +94,4 @@ def _text(who: str) -> str:
     return f"{who} got SIGKILL, and the kernel counted no kill for memory"
 
 
-FAMILY = Family(signs=signs)
+FAMILY = Family(signs=lambda view: chain(signs(view), kernels(view)))
