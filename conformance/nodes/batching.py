@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from conformance.nodes.bench import Bench, is_running
 from conformance.nodes.case import Facts, Outcome, caused
